@@ -33,6 +33,12 @@ export type {
   RuntimeTensor,
   SessionFactory,
 } from "./quantize/runtime.js";
+export {
+  type StoredRow,
+  type StoredRows,
+  type StoredRowsOptions,
+  storedRows,
+} from "./quantize/stored-rows.js";
 export type {
   OutputDifference,
   OutputFile,

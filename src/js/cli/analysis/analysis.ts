@@ -5,17 +5,17 @@ import { analyze } from "../../models/analyze/analyze.js";
 import type { AnalyzeOptions } from "../../models/analyze/options.js";
 import type { AnalysisRow } from "../../models/analyze/row.js";
 import type { Model } from "../../models/open/model.js";
+import { type StoredRows, storedRows } from "../../models/quantize/stored-rows.js";
 import type { Arguments } from "../arguments.js";
 import { openInput, splitList } from "../input.js";
 import type { JobOptions } from "../jobs/done.js";
 import { Journal } from "../jobs/journal.js";
 import { hashOf, sourceFiles, versionOfAll } from "../jobs/sources.js";
-import { hashOfFile } from "../jobs/wish.js";
+import { hashOfFile, modelOptions } from "../jobs/wish.js";
 import { isFolder } from "../output/files.js";
 import { Progress } from "../output/progress.js";
 import { packageVersion } from "../version.js";
 import { type Inputs, readActivations } from "./activations.js";
-import { type SizedRows, sizedRows } from "./sizes.js";
 
 /** Options of the analysis that the command line gives. */
 function analysisOptions(args: Arguments): AnalyzeOptions {
@@ -64,7 +64,7 @@ export async function rowsOf(
   { args, inputs }: Analysis,
   signal: AbortSignal,
   journal?: Journal,
-): Promise<SizedRows> {
+): Promise<StoredRows<AnalysisRow>> {
   const progress = new Progress(`analyzing ${title}`, args.has("quiet"));
   const rows: AnalysisRow[] = [];
   const known = await journal?.open();
@@ -88,7 +88,7 @@ export async function rowsOf(
     await journal?.close();
   }
   progress.clear();
-  return await sizedRows(model, rows, targetOptions(args));
+  return await storedRows(model, rows, modelOptions(targetOptions(args)));
 }
 
 /** The journal of an analysis whose result goes to a file; undefined for another one. */
@@ -116,7 +116,7 @@ export async function analyzeFile(
   file: string,
   args: Arguments,
   signal: AbortSignal,
-): Promise<SizedRows> {
+): Promise<StoredRows<AnalysisRow>> {
   const model = await openInput(file, signal);
   try {
     const analysis = await analysisOf(args, model, signal);

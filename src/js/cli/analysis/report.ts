@@ -1,13 +1,13 @@
 // The table of an analysis: a line for each tensor, a column for each scheme.
 
 import type { AnalysisRow } from "../../models/analyze/row.js";
+import type { StoredRow, StoredRows } from "../../models/quantize/stored-rows.js";
 import type { Arguments } from "../arguments.js";
 import { usage } from "../failures.js";
 import { type Fact, type Report, type Section, section } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import { showBytes, showNumber, showPercent } from "../units.js";
 import { checkHasInputs } from "./activations.js";
-import type { SizedRow, SizedRows } from "./sizes.js";
 
 const METRICS = ["sqnr", "mse", "max", "cosine", "output"] as const;
 type MetricName = (typeof METRICS)[number];
@@ -37,7 +37,7 @@ interface Line {
 /** The report of an analysis. @param data  for JSON */
 export function analysisReport(
   file: string,
-  { rows, target }: SizedRows,
+  { rows, target }: StoredRows<AnalysisRow>,
   args: Arguments,
   metric: MetricName,
   data: unknown,
@@ -74,7 +74,7 @@ export function analysisReport(
 }
 
 /** The format and target whose bytes the table shows. */
-function bytesFact(rows: readonly SizedRow[], target: string | undefined): Fact[] {
+function bytesFact(rows: readonly StoredRow<AnalysisRow>[], target: string | undefined): Fact[] {
   if (target === undefined) return [];
   const others = new Set(
     rows.filter(({ isWritten }) => isWritten === false).map(({ scheme }) => scheme),

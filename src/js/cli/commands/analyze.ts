@@ -3,6 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Model } from "../../models/open/model.js";
+import type { StoredRows } from "../../models/quantize/stored-rows.js";
 import {
   type Analysis,
   analysisOf,
@@ -13,7 +14,6 @@ import {
   targetOptions,
 } from "../analysis/analysis.js";
 import { analysisReport, metricOf } from "../analysis/report.js";
-import type { SizedRows } from "../analysis/sizes.js";
 import { readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { checkSelection, openInput, startCore } from "../input.js";
@@ -69,7 +69,7 @@ const sourceOf = ({ name, headerSha256, version }: SourceFile) => ({
 const rowsFile = (
   { args, hash }: Analysis,
   source: RowsFile["source"],
-  { rows, overhead }: SizedRows,
+  { rows, overhead }: StoredRows,
 ): RowsFile => ({
   ...{ version: 1, job: hash, source },
   options: targetOptions(args),

@@ -6,9 +6,9 @@ import { DEFAULT_SAME } from "../../models/plan/groups.js";
 import { checkMetric, type MetricName } from "../../models/plan/metric.js";
 import { type Plan, type PlanConstraints, plan } from "../../models/plan/plan.js";
 import type { PlanRow } from "../../models/plan/rows.js";
+import type { StoredRow } from "../../models/quantize/stored-rows.js";
 import { checkHasInputs } from "../analysis/activations.js";
 import { analyzeFile, targetOptions } from "../analysis/analysis.js";
-import type { SizedRow } from "../analysis/sizes.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { splitList, startCore } from "../input.js";
@@ -78,10 +78,11 @@ interface Input {
 /** Rows, and format and target of the plan: all bytes as the target stores them, or with --nominal as analysis counts them. */
 async function inputOf(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
   const input = await givenInput(file, args, signal);
-  if (!args.has("nominal")) return { ...input, rows: written(input.rows) };
-  const rows = input.rows.map((row) => ({
+  const stored = written(input.rows);
+  if (!args.has("nominal")) return { ...input, rows: stored };
+  const rows = stored.map((row) => ({
     ...row,
-    bytes: (row as Partial<SizedRow>).nominalBytes ?? row.bytes,
+    bytes: (row as Partial<StoredRow>).nominalBytes ?? row.bytes,
     headerBytes: 0,
   }));
   return { ...input, rows, overhead: 0 };
@@ -112,7 +113,7 @@ async function givenInput(file: string, args: Arguments, signal: AbortSignal): P
 
 /** The rows that the target stores; a weight without any is kept. */
 function written(rows: readonly PlanRow[]): readonly PlanRow[] {
-  const stored = rows.filter((row) => (row as Partial<SizedRow>).isWritten !== false);
+  const stored = rows.filter((row) => (row as Partial<StoredRow>).isWritten !== false);
   const named = new Set(stored.map(({ name }) => name));
   const kept = new Map<string, PlanRow>();
   for (const row of rows) {
@@ -128,7 +129,7 @@ function written(rows: readonly PlanRow[]): readonly PlanRow[] {
 }
 
 /** Bytes that a tensor adds to the header or graph. */
-const headerBytesOf = (row: PlanRow): number => (row as Partial<SizedRow>).headerBytes ?? 0;
+const headerBytesOf = (row: PlanRow): number => (row as Partial<StoredRow>).headerBytes ?? 0;
 
 /** A plan whose bytes are those of tensors, of one for rows whose bytes include those in headers. */
 function planFile(rows: readonly PlanRow[], make: (rows: readonly PlanRow[]) => Plan): Plan {

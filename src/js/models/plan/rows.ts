@@ -39,6 +39,8 @@ export interface PlanRow {
   readonly sha256?: string | undefined;
   /** The reason for the scheme of a tensor that has one row only. */
   readonly reason?: string | undefined;
+  /** false if the target of the plan does not store this tensor by this scheme: of `storedRows`. Never chosen. */
+  readonly isWritten?: boolean | undefined;
 }
 
 /** One way to store a tensor. */
@@ -136,9 +138,12 @@ export class PlanInput {
     };
     /** A row of each tensor whose scheme is no option. */
     const unheld = new Map<PlanTensor, number>();
+    const unwritten = new Set<PlanTensor>();
     for (let i = 0; i < count; i++) {
       const { scheme, bytes, row, tensor } = readRow(where, i, rows[i], found);
-      if (!holds(scheme)) {
+      const isStored = optional(row, "isWritten") !== false;
+      if (!isStored) unwritten.add(tensor);
+      if (!isStored || !holds(scheme)) {
         unheld.set(tensor, i);
         continue;
       }
@@ -160,7 +165,9 @@ export class PlanInput {
       this.#isAllowed[i] = 1;
       this.#before[i] = -1;
       tensor.last = i;
-      tensor.reason ??= "no scheme among its rows that the format holds";
+      tensor.reason ??= unwritten.has(tensor)
+        ? "no scheme among its rows that the target stores"
+        : "no scheme among its rows that the format holds";
     }
     this.#schemes = [...schemes.keys()];
     this.tensors = Array.from(found.values()).sort((a, b) => byText(a.name, b.name));

@@ -1,0 +1,137 @@
+// storedRows: rows of an analysis with the bytes of a target. Padding, dtypes of scales and headers differ between targets.
+
+import { wrongKind } from "../../base/check.js";
+import { checkOptions } from "../../base/options.js";
+import { documentOf, type Model } from "../open/model.js";
+import { listOfRows, type PlanRow } from "../plan/rows.js";
+import { type QuantizeModelOptions, quantizeModel } from "./quantize-model.js";
+import type { QuantizedRow, QuantizeReport } from "./types.js";
+
+/** Options of `storedRows`: those of `quantizeModel` that sizes depend on. */
+export type StoredRowsOptions = Pick<
+  QuantizeModelOptions,
+  | "format"
+  | "target"
+  | "activations"
+  | "pure"
+  | "tokenEmbeddingType"
+  | "outputTensorType"
+  | "signal"
+>;
+
+/** A row with the bytes of a target. */
+export type StoredRow<Row extends PlanRow = PlanRow> = Row & {
+  /** Bytes of packed codes, scales and zero points, independent of targets. */
+  readonly nominalBytes?: number;
+  /** Bytes that the tensor adds to the header or graph: names, shapes, metadata, nodes. */
+  readonly headerBytes?: number;
+  /** false if the target does not store this tensor by this scheme; its bytes are then an estimate. */
+  readonly isWritten?: boolean;
+};
+
+/** Rows with the bytes of a target. */
+export interface StoredRows<Row extends PlanRow = PlanRow> {
+  /** The rows in their order. */
+  readonly rows: readonly StoredRow<Row>[];
+  /** The target's name in the writer; undefined if it stores none of the schemes. */
+  readonly target: string | undefined;
+  /** Upper limit of the bytes of a file in addition to those of its rows: the rest of header, index, graph. */
+  readonly overhead: number;
+}
+
+const OPTIONS = [
+  ...["format", "target", "activations", "pure", "tokenEmbeddingType", "outputTensorType"],
+  "signal",
+] as const;
+
+/** Codes of errors for schemes that a target does not have, and for formats without a writer. */
+const NOT_WRITTEN = ["ZP_INVALID_SCHEME", "ZP_UNSUPPORTED_FILE", "ZP_UNSUPPORTED_DTYPE"];
+
+/**
+ * Rows of an analysis with the bytes that the writer of a format and target stores. Rows of schemes that the target does
+ * not store for their tensor get `isWritten: false`; `plan` and `frontier` do not choose them. Reads headers only.
+ *
+ * @param model  the model of the rows, open
+ * @param rows  of `analyze`
+ * @param options.format  of the files to write; default: that of the model
+ * @param options.target  the layout or engine that the files are for
+ * @throws {TypeError} `ZP_INVALID_ROW`, `ZP_UNKNOWN_OPTION`, `ZP_INVALID_OPTION`, `ZP_DISPOSED`
+ * @throws {RangeError} `ZP_INVALID_OPTION`, as `quantizeModel`
+ * @example
+ * const found = [];
+ * for await (const row of analyze(opened, { schemes: ["int8-tensor", "int4-g32"] })) found.push(row);
+ * const { rows: stored } = await storedRows(opened, found, { target: "mlx" });
+ * stored.map(({ scheme, isWritten }) => `${scheme} ${isWritten ?? true}`); // ["keep true", "int8-tensor false", "int4-g32 true"]
+ */
+export async function storedRows<Row extends PlanRow>(
+  model: Model,
+  rows: Iterable<Row>,
+  options?: StoredRowsOptions,
+): Promise<StoredRows<Row>> {
+  const where = "storedRows";
+  documentOf(where, "model", model);
+  const given = checkOptions(where, options, [...OPTIONS]) as StoredRowsOptions;
+  const list = listOfRows(where, rows) as readonly Row[];
+  for (const [i, row] of list.entries()) {
+    const { name, scheme } = Object(row) as Partial<PlanRow>;
+    if (typeof name === "string" && typeof scheme === "string") continue;
+    throw wrongKind("ZP_INVALID_ROW", where, `rows[${i}]`, "a row of analyze", row);
+  }
+  /** What is written of each tensor by scheme; schemes that the target does not store are left out. */
+  const written = new Map<string, Map<string, QuantizedRow>>();
+  let target: string | undefined;
+  let overhead = 0;
+  const write = async (choose: (name: string) => string | undefined): Promise<QuantizeReport> => {
+    const { report } = await quantizeModel(model, ({ name }) => choose(name) ?? "keep", given);
+    return report;
+  };
+  const measure = (report: QuantizeReport): void => {
+    let bytes = 0;
+    for (const { bytesAfter, headerBytes = 0 } of report.rows) bytes += bytesAfter + headerBytes;
+    overhead = Math.max(overhead, report.bytesAfter - bytes);
+  };
+  const namesOf = new Map<string, Set<string>>();
+  for (const { name, scheme } of list) {
+    if (scheme === "keep") continue;
+    const names = namesOf.get(scheme) ?? new Set<string>();
+    namesOf.set(scheme, names.add(name));
+  }
+  for (const [scheme, names] of namesOf) {
+    try {
+      const report = await write((name) => (names.has(name) ? scheme : undefined));
+      const stored = report.rows.filter((row) => row.scheme === scheme);
+      if (stored.length === 0) continue;
+      for (const row of stored) {
+        const own = written.get(row.name) ?? new Map<string, QuantizedRow>();
+        written.set(row.name, own.set(scheme, row));
+      }
+      target = report.target;
+      measure(report);
+    } catch (error) {
+      if (!NOT_WRITTEN.includes((error as { readonly code?: string }).code ?? "")) throw error;
+    }
+  }
+  // A mixture may need more than each scheme alone: config.json then names the modules of each.
+  let turn = 0;
+  const mixed = new Map(
+    Array.from(written, ([name, own]) => [name, [...own.keys()][turn++ % own.size]] as const),
+  );
+  if (mixed.size > 1) measure(await write((name) => mixed.get(name)));
+  // Without any stored scheme the file is that of the kept tensors, if the format can be written at all.
+  if (mixed.size === 0) {
+    try {
+      measure(await write(() => undefined));
+    } catch (error) {
+      if (!NOT_WRITTEN.includes((error as { readonly code?: string }).code ?? "")) throw error;
+    }
+  }
+  const sized = list.map((row): StoredRow<Row> => {
+    if (row.scheme === "keep") return row as StoredRow<Row>;
+    const found = written.get(row.name)?.get(row.scheme);
+    const own = { ...row, nominalBytes: row.bytes };
+    if (found === undefined) return { ...own, isWritten: false } as StoredRow<Row>;
+    const { bytesAfter: bytes, headerBytes = 0 } = found;
+    return { ...own, bytes, headerBytes } as StoredRow<Row>;
+  });
+  return { rows: sized, target, overhead };
+}
