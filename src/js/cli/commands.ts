@@ -230,7 +230,15 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         text: "GGUF: the type of output.weight, as in llama-quantize",
       },
       { name: "imatrix", value: "FILE", text: "GGUF: importance of inputs, of llama-imatrix" },
-      { name: "verify", text: "read the result again and compare it with the source" },
+      {
+        name: "verify",
+        text: "make the result again from the source, and compare its bytes and values",
+      },
+      {
+        name: "min-sqnr",
+        value: "DB",
+        text: "with --verify: fail if a quantized tensor is below this SQNR in dB",
+      },
       SHARD,
       { name: "json", text: "print the report as JSON" },
       THREADS,
@@ -297,7 +305,15 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         value: "DIR",
         text: "the model; default: the folder that the jobs read",
       },
-      { name: "verify", text: "read the result again and compare it with the source" },
+      {
+        name: "verify",
+        text: "make the result again from the source, and compare its bytes and values",
+      },
+      {
+        name: "min-sqnr",
+        value: "DB",
+        text: "with --verify: fail if a quantized tensor is below this SQNR in dB",
+      },
       { name: "sizes-only", text: "check sizes and done-files, do not read the files again" },
       FORCE,
     ],

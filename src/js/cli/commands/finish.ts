@@ -15,13 +15,14 @@ import { isPartial } from "../output/partial.js";
 import { Progress } from "../output/progress.js";
 import { printable } from "../output/terminal.js";
 import { showBytes, showTime } from "../units.js";
-import { mainOf, verify } from "../verify.js";
+import { mainOf, minSqnrOf, verify } from "../verify.js";
 
 /** Runs the command. @returns the exit code */
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   const args = readArguments("finish", argv);
   const [output] = args.operands;
   const isQuiet = args.has("quiet");
+  const minSqnr = minSqnrOf(args);
   const first = await someDone(output);
   const wish = await readWish(args.text("scheme"), args.text("plan"), first.options, "--scheme");
   if (first.plan !== wish.plan) {
@@ -47,12 +48,15 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       throw new Failure(EXIT.different, `${count}; run their jobs again. Nothing was written`);
     }
     const done = checked.filter((each) => typeof each !== "string");
-    await writeRest(output, source, files.filter(isOfFinish), done, signal);
-    await removePartials(output);
-    if (!isQuiet) process.stdout.write(`${output}: ${summaryOf(done)}\n`);
-    if (!args.has("verify")) return EXIT.ok;
     const main = join(output, mainOf(files.map(({ name }) => name)));
-    return await verify(model, main, report, isQuiet, signal);
+    const check = args.has("verify")
+      ? () => verify(model, { targets, main, report, minSqnr }, isQuiet, signal)
+      : undefined;
+    const code = await writeRest(output, source, files.filter(isOfFinish), done, signal, check);
+    if (code !== EXIT.ok) return code;
+    await removePartials(output);
+    if (!isQuiet) process.stdout.write(`${printable(`${output}: ${summaryOf(done)}`)}\n`);
+    return EXIT.ok;
   } finally {
     await model.close();
   }

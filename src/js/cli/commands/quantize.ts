@@ -26,7 +26,7 @@ import { jsonText } from "../output/report.js";
 import { printable } from "../output/terminal.js";
 import { keptByReason } from "../reasons.js";
 import { showBytes, showCount, showPercent, showTime } from "../units.js";
-import { mainOf, verify } from "../verify.js";
+import { mainOf, minSqnrOf, verify } from "../verify.js";
 
 /** Runs the command. @returns the exit code */
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
@@ -35,6 +35,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const output = args.text("output");
   if (output === undefined) throw usage("-o is missing: the file or folder to write");
   const part = parsePart(args.text("shard"));
+  const minSqnr = minSqnrOf(args);
   if (part !== undefined && args.has("verify")) {
     throw usage(
       "--verify reads the whole result: zeropoint finish --verify does it after the last job",
@@ -48,12 +49,15 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
     checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
     let total = 0;
+    let isWritten = false;
     const { files, report } = await quantizeModel(model, wish.scheme, {
       ...modelOptions(wish.options),
       ...importanceOf(args),
       signal,
-      onProgress: ({ done, total: all, name }) =>
-        progress.update({ done, total: total || all, name }),
+      onProgress: ({ done, total: all, name }) => {
+        // --verify makes the same bytes again, with a progress of its own.
+        if (!isWritten) progress.update({ done, total: total || all, name });
+      },
     });
     if (output === "-") {
       if (files.length > 1 || part !== undefined) {
@@ -81,12 +85,25 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     total = jobs.length > 1 ? inputBytes(todo) : 0;
     const written: Done[] = [...done];
     for (const target of todo) written.push(await writeTarget(target, wish, file, signal));
-    if (!single && part === undefined) await writeRest(output, file, rest, written, signal);
-    progress.clear();
-    tell(args, report, { written, todo, done, left, seconds: progress.seconds, output, wish });
-    if (!args.has("verify")) return EXIT.ok;
-    const main = single ? output : join(output, mainOf(files.map(({ name }) => name)));
-    return await verify(model, main, report, isQuiet, signal);
+    const { seconds } = progress;
+    const check = async (): Promise<number> => {
+      isWritten = true;
+      progress.clear();
+      if (!args.has("verify")) return EXIT.ok;
+      const main = single ? output : join(output, mainOf(files.map(({ name }) => name)));
+      return await verify(
+        model,
+        { targets, main, report, minSqnr },
+        isQuiet || args.has("json"),
+        signal,
+      );
+    };
+    const code =
+      single || part !== undefined
+        ? await check()
+        : await writeRest(output, file, rest, written, signal, check);
+    tell(args, report, { written, todo, done, left, seconds, output, wish });
+    return code;
   } finally {
     await model.close();
   }

@@ -154,6 +154,8 @@ export async function writeTarget(
  * Writes the files that describe all shards: index and config; copies of tokenizer and other small files beside the
  * model; the list of hashes.
  * @param model  a path, as the command names it
+ * @param check  of the result, before the list of hashes is written; without success it is not written
+ * @returns the exit code
  */
 export async function writeRest(
   folder: string,
@@ -161,7 +163,8 @@ export async function writeRest(
   rest: readonly OutputFile[],
   done: readonly Done[],
   signal: AbortSignal,
-): Promise<void> {
+  check?: () => Promise<number>,
+): Promise<number> {
   const sums = done.map(({ output }) => output).map(({ name, sha256 }) => ({ name, sha256 }));
   const add = async (name: string, chunks: Chunks): Promise<void> => {
     const { sha256 } = await writeFile(join(folder, name), () => chunks, signal);
@@ -172,9 +175,12 @@ export async function writeRest(
   for (const { name, path } of await companionsOf(model)) {
     if (!known.has(name) && resolve(folder, name) !== path) await add(name, createReadStream(path));
   }
+  const code = (await check?.()) ?? EXIT.ok;
+  if (code !== EXIT.ok) return code;
   sums.sort((a, b) => (a.name < b.name ? -1 : 1));
   const lines = sums.map(({ name, sha256 }) => `${sha256}  ${name}\n`);
   await writeText(join(folder, "SHA256SUMS"), lines.join(""), signal);
+  return EXIT.ok;
 }
 
 /** Files of a model's folder that engines need: configs, tokenizers, vocabularies, templates. */
