@@ -1,6 +1,6 @@
 // Failures of a command: one line on standard error, and an exit code.
 
-import { printable } from "./output/terminal.js";
+import { printable, printableLines } from "./output/terminal.js";
 
 /** Exit codes. */
 export const EXIT = {
@@ -63,7 +63,8 @@ export function report(command: string, error: unknown): number {
   const { line, code } = describe(error);
   process.stderr.write(`zeropoint ${command}: ${printable(line)}\n`);
   if (code === EXIT.bug) {
-    process.stderr.write(`This is a bug of zeropoint. Where it happened:\n${stackOf(error)}\n`);
+    const stack = printableLines(stackOf(error));
+    process.stderr.write(`This is a bug of zeropoint. Where it happened:\n${stack}\n`);
   }
   return code;
 }

@@ -50,7 +50,9 @@ async function unknown(command: string): Promise<number> {
   const near = kind === "command" ? nearest(command, COMMAND_NAMES) : undefined;
   const hint =
     near === undefined ? `the commands are ${COMMAND_NAMES.join(", ")}` : `did you mean ${near}?`;
-  process.stderr.write(`zeropoint: there is no ${kind} ${JSON.stringify(command)}; ${hint}\n`);
+  const { printable } = await import("./output/terminal.js");
+  const problem = `there is no ${kind} ${JSON.stringify(command)}; ${hint}`;
+  process.stderr.write(`zeropoint: ${printable(problem)}\n`);
   return 2;
 }
 
@@ -72,7 +74,8 @@ async function interruptible(name: CommandName, args: readonly string[]): Promis
     const { Failure, report } = await import("./failures.js");
     if (code !== 0) {
       const message = error instanceof Failure ? error.message : "interrupted";
-      process.stderr.write(`zeropoint: ${message}\n`);
+      const { printable } = await import("./output/terminal.js");
+      process.stderr.write(`zeropoint: ${printable(message)}\n`);
       return code;
     }
     return report(name, error);

@@ -44,8 +44,9 @@ export function analysisReport(
 ): Report {
   const lines = linesOf(rows);
   const schemes = [...new Set(rows.map(({ scheme }) => scheme))].filter((name) => name !== "keep");
-  const kept = lines.filter(({ rows: own }) => schemes.every((scheme) => !own.has(scheme)));
-  const analyzed = lines.filter((line) => !kept.includes(line));
+  const isAnalyzed = ({ rows: own }: Line): boolean => schemes.some((scheme) => own.has(scheme));
+  const kept = lines.filter((line) => !isAnalyzed(line));
+  const analyzed = lines.filter(isAnalyzed);
   const facts: Fact[] = [
     ["file", file],
     ["tensors", `${analyzed.length} analyzed, ${kept.length} kept`],

@@ -23,6 +23,7 @@ import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
 import { isFolder, writeText } from "../output/files.js";
 import { checkOutput, jsonText, writeReport } from "../output/report.js";
+import { printable } from "../output/terminal.js";
 import { showTime } from "../units.js";
 
 /** Runs the command. @returns the exit code */
@@ -125,7 +126,8 @@ async function writeShards(
     const seconds = showTime((performance.now() - start) / 1000);
     const skipped = done === 0 ? "" : `, ${done} done already`;
     const memory = `${Math.round(peakMemory() / 1e6)} MB of memory at most`;
-    process.stdout.write(`${folder}: rows of ${made} files in ${seconds}${skipped}, ${memory}\n`);
+    const line = `${folder}: rows of ${made} files in ${seconds}${skipped}, ${memory}`;
+    process.stdout.write(`${printable(line)}\n`);
   }
   return EXIT.ok;
 }

@@ -17,6 +17,7 @@ import { isOfRows, readRows } from "../jobs/rows.js";
 import { writeText } from "../output/files.js";
 import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
+import { printableLines } from "../output/terminal.js";
 import { keptByReason } from "../reasons.js";
 import {
   type Budget,
@@ -62,7 +63,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   if (output === "-") process.stdout.write(text);
   else {
     await writeText(output, text, signal);
-    if (!args.has("quiet")) process.stdout.write(`${output}: ${describePlan(result)}\n`);
+    if (!args.has("quiet"))
+      process.stdout.write(`${printableLines(`${output}: ${describePlan(result)}`)}\n`);
   }
   return EXIT.ok;
 }

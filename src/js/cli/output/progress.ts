@@ -69,6 +69,6 @@ export class Progress {
   /** Prints a last line. */
   finish(text: string): void {
     this.clear();
-    if (!this.isQuiet) this.#stream.write(`${text}\n`);
+    if (!this.isQuiet) this.#stream.write(`${printable(text)}\n`);
   }
 }

@@ -4,7 +4,7 @@ import type { Arguments } from "../arguments.js";
 import { usage } from "../failures.js";
 import { checkFree, writeStdout, writeText } from "./files.js";
 import { type Column, cellText, tableText } from "./table.js";
-import { printable, stylesOf, widthOf, wrap } from "./terminal.js";
+import { escapedJson, printable, stylesOf, widthOf, wrap } from "./terminal.js";
 
 /** A fact about the whole: a label and a text. */
 export type Fact = readonly [label: string, text: string];
@@ -78,17 +78,19 @@ export async function writeReport(
   else await writeStdout([text], signal);
 }
 
-/** JSON, in which numbers that JSON does not have are texts. */
+/** JSON, in which numbers that JSON does not have are texts, and characters that control a terminal are escaped. */
 export const jsonText = (data: unknown, space = 2): string =>
-  JSON.stringify(
-    data,
-    (_, value: unknown) => {
-      if (value instanceof Map) return Object.fromEntries(value);
-      if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<unknown>);
-      if (typeof value === "bigint") return String(value);
-      return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-    },
-    space,
+  escapedJson(
+    JSON.stringify(
+      data,
+      (_, value: unknown) => {
+        if (value instanceof Map) return Object.fromEntries(value);
+        if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<unknown>);
+        if (typeof value === "bigint") return String(value);
+        return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+      },
+      space,
+    ),
   );
 
 function plainText({ facts, sections, remarks = [] }: Report, isFile: boolean): string {
@@ -105,7 +107,7 @@ function plainText({ facts, sections, remarks = [] }: Report, isFile: boolean): 
     ...sections
       .filter(({ rows }) => rows.length > 0)
       .map(({ columns, rows, title }) => {
-        const head = title === undefined ? "" : `${title}\n`;
+        const head = title === undefined ? "" : `${printable(title)}\n`;
         return head + tableText(columns as readonly Column<unknown>[], rows, width, styles);
       }),
     remarks.map((remark) => `${lines(remark, 0)}\n`).join(""),
@@ -113,9 +115,11 @@ function plainText({ facts, sections, remarks = [] }: Report, isFile: boolean): 
   return parts.filter(Boolean).join("\n");
 }
 
+/** A cell of CSV. A text that a spreadsheet would run as a formula begins with an apostrophe. */
 const csvCell = (value: string | number | undefined): string => {
-  const text = String(value ?? "");
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const plain = printable(String(value ?? ""));
+  const text = typeof value === "string" && /^[=+\-@]/.test(plain) ? `'${plain}` : plain;
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
 const keyOf = ({ key, title }: Column<never>): string => key ?? title.replaceAll("\n", " ");
@@ -129,7 +133,7 @@ function csvText({ columns, rows }: Section): string {
 }
 
 const htmlOf = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  printable(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 const STYLE = `
 :root { color-scheme: light dark }
@@ -156,9 +160,7 @@ function htmlText({ title, facts, sections, remarks = [] }: Report): string {
     const own = heading === undefined ? "" : `<h2>${htmlOf(heading)}</h2>\n`;
     return `${own}<div><table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${lines.join("\n")}\n</tbody>\n</table></div>\n`;
   };
-  const list = facts.map(
-    ([label, text]) => `<dt>${htmlOf(printable(label))}</dt><dd>${htmlOf(printable(text))}</dd>`,
-  );
+  const list = facts.map(([label, text]) => `<dt>${htmlOf(label)}</dt><dd>${htmlOf(text)}</dd>`);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -35,7 +35,7 @@ export function tableText<Row>(
   styles: Styles,
 ): string {
   const cells = columns.map((column) => rows.map((row) => cellText(column, row)));
-  const titles = columns.map(({ title }) => title.split("\n"));
+  const titles = columns.map(({ title }) => title.split("\n").map(printable));
   const widths = columns.map((_, i) =>
     [...titles[i], ...cells[i]].reduce((most, text) => Math.max(most, text.length), 0),
   );

@@ -24,10 +24,22 @@ export function stylesOf(stream: Output): Styles {
   return { bold: style(1, 22), dim: style(2, 22) };
 }
 
+/** Characters that control a terminal or the direction of text: C0, DEL, C1, line separators, marks, overrides and isolates. */
+const CONTROL =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are replaced
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
 /** A text from a file, without characters that control a terminal. */
-export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are replaced
-  text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+export const printable = (text: string): string => text.replaceAll(CONTROL, "\ufffd");
+
+/** A text of several lines, each of them printable. */
+export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
+
+/** JSON whose strings have these characters as escapes; line feeds between values stay. */
+export const escapedJson = (json: string): string =>
+  json.replaceAll(CONTROL, (each) =>
+    each === "\n" ? each : `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /**
  * Breaks a text at spaces into lines of a width, all as far to the right as the text itself.
