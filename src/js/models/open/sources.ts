@@ -12,6 +12,7 @@ import type {
 import { arrayName, checkAttached, detached } from "../../base/typed-arrays.js";
 import { bytesSource, checkSource, readBytes, type Source } from "../../formats/source.js";
 import { BlobReader, bytesOfBlob } from "./blob-reader.js";
+import { bodyOfLength, contentRange } from "./ranges.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -323,45 +324,63 @@ async function openAddress(
       throw stateError("ZP_LOAD_FAILED", where, `${address} could not be fetched`, cause);
     }
   };
-  /** The bytes of a range. @throws {Error} `ZP_LOAD_FAILED` if they are cut off */
-  const rangeOf = async (response: Response): Promise<Uint8Array> => {
-    try {
-      return new Uint8Array(await response.arrayBuffer());
-    } catch (cause) {
+  const failed = (problem: string, cause?: unknown): Error =>
+    stateError("ZP_LOAD_FAILED", where, `${address} ${problem}`, cause);
+  /** The bytes of a range. @throws {Error} `ZP_LOAD_FAILED` if they are cut off, or others come behind them */
+  const rangeOf = async (response: Response, length: number): Promise<Uint8Array> => {
+    const body = await bodyOfLength(response, length).catch((cause: unknown) => {
       signal?.throwIfAborted();
       throw stateError("ZP_LOAD_FAILED", where, `the body of ${address} was cut off`, cause);
-    }
+    });
+    if (body instanceof Uint8Array) return body;
+    throw failed(`answers ${body ?? "more"} bytes where it names ${length} in Content-Range`);
   };
   // Ranges of blob: lack their last byte in Node 20, and the bytes are there.
-  const first = await request(/^(data|blob):/i.test(address) ? {} : { Range: "bytes=0-65535" });
-  const total = /\/(\d+)$/.exec(first.headers.get("content-range") ?? "")?.[1];
-  if (first.status !== 206 || total === undefined) {
+  const first = await request(
+    /^(data|blob):/i.test(address) ? {} : { Range: `bytes=0-${HEAD_BYTES - 1}` },
+  );
+  const range = contentRange(first);
+  const size = range?.total;
+  if (range === undefined || size === undefined || range.from > 0 || range.length > HEAD_BYTES) {
     // A range of a file of unknown length is not the whole file.
     const isPart = first.status === 206;
     if (isPart) await first.body?.cancel();
     const whole = isPart ? await request({}) : first;
+    if (whole.status === 206) {
+      await whole.body?.cancel();
+      throw failed("answers 206, a part of the file, where the whole file was asked for");
+    }
     const blob = await bodyOf(where, whole, signal);
     return { ...fromBlob(blob), name: address, version: versionOfAddress(whole, blob.size) };
   }
-  const size = Number(total);
   const version = first.headers.get("etag") ?? first.headers.get("last-modified");
-  const head = await rangeOf(first);
+  const head = await rangeOf(first, range.length);
+  // Without If-Range: servers of other origins would have to allow it, and the answer names its version itself.
   const read = async (offset: number, length: number): Promise<Uint8Array> => {
     if (offset + length <= head.length) return head.subarray(offset, offset + length);
     const response = await request({ Range: `bytes=${offset}-${offset + length - 1}` });
     const now = response.headers.get("etag") ?? response.headers.get("last-modified");
-    if (response.status !== 206 || now !== version) {
-      await response.body?.cancel();
-      const problem = response.status === 206 ? "has changed" : `answers ${response.status}`;
-      throw stateError("ZP_LOAD_FAILED", where, `${address} ${problem} while it is read`);
+    const found = contentRange(response);
+    let problem: string | undefined;
+    if (response.status !== 206) problem = `answers ${response.status} while it is read`;
+    else if (now !== version || (found?.total ?? size) !== size) {
+      problem = "has changed while it is read";
+    } else if (found?.from !== offset || found.length !== length) {
+      const said = response.headers.get("content-range") ?? "no Content-Range";
+      problem = `answers ${said} where bytes ${offset}-${offset + length - 1} were asked for`;
     }
-    return await rangeOf(response);
+    if (problem === undefined) return await rangeOf(response, length);
+    await response.body?.cancel();
+    throw failed(problem);
   };
   return {
     ...{ size, read, name: address, isFresh: true, version: versionOfAddress(first, size) },
     close: closeNothing,
   };
 }
+
+/** Bytes of an address that are read when it is opened. */
+const HEAD_BYTES = 2 ** 16;
 
 /** The version of the file at an address; undefined if the server names none. */
 function versionOfAddress({ headers }: Response, size: number): FileVersion | undefined {
