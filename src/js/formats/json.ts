@@ -16,6 +16,9 @@ const ESCAPES: { readonly [letter: string]: string } = {
   t: "\t",
 };
 
+/** Numbers of Python's json module that JSON does not have. JavaScript's Number reads each of these texts. */
+const SPECIALS = ["NaN", "Infinity", "-Infinity"];
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -27,11 +30,13 @@ export class JsonReader {
    * @param where  the function named in errors
    * @param bytes  UTF-8
    * @param start  offset of the text in its file
+   * @param isPython  whether NaN, Infinity and -Infinity are numbers, as Python's json module writes and reads them
    */
   constructor(
     readonly where: string,
     readonly bytes: Uint8Array,
     readonly start = 0,
+    readonly isPython = false,
   ) {}
 
   /** Offset, in the file, of the next token. */
@@ -177,8 +182,28 @@ export class JsonReader {
     return Number(this.numberText());
   }
 
+  /** The text of NaN or an infinity, where Python's are numbers. */
+  #special(): string | undefined {
+    if (!this.isPython) return undefined;
+    this.#skipSpace();
+    const begin = this.#at;
+    return SPECIALS.find((text) =>
+      [...text].every((letter, i) => this.bytes[begin + i] === letter.charCodeAt(0)),
+    );
+  }
+
+  /** Whether the next value is a number. */
+  get isNumber(): boolean {
+    return /[-\d]/.test(this.peek()) || this.#special() !== undefined;
+  }
+
   /** A number as it is written. */
   numberText(): string {
+    const special = this.#special();
+    if (special !== undefined) {
+      this.#at += special.length;
+      return special;
+    }
     const text = this.#numberText();
     if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw this.fail("a number");
     this.#at += text.length;
@@ -233,7 +258,7 @@ export class JsonReader {
           continue;
         }
       } else if (first === '"') this.string();
-      else if (first === "-" || (first >= "0" && first <= "9")) this.number();
+      else if (this.isNumber) this.number();
       else this.literal();
       // The value is complete: close what ends with it, or go on after a comma.
       let closer = closers.at(-1);
@@ -256,6 +281,40 @@ export class JsonReader {
   end(): void {
     if (this.peek() !== "") throw this.fail("the end of the text");
   }
+}
+
+/** Deepest nesting of values that `readJson` reads. */
+const DEEPEST = 64;
+
+/**
+ * The value of a JSON file, as Python's json module reads it: NaN and infinities are numbers.
+ * @param where  the function, or the file, named in errors
+ * @throws {RangeError} `ZP_INVALID_FILE` for other text
+ */
+export function readJson(where: string, bytes: Uint8Array): unknown {
+  const json = new JsonReader(where, bytes, 0, true);
+  const read = (depth: number): unknown => {
+    if (depth > DEEPEST) throw json.fail(`at most ${DEEPEST} levels`);
+    const start = json.peek();
+    if (start === "{") {
+      // Without a prototype, so that no name has a meaning.
+      const object = Object.create(null) as Record<string, unknown>;
+      json.object((key) => {
+        object[key] = read(depth + 1);
+      });
+      return object;
+    }
+    if (start === "[") {
+      const list: unknown[] = [];
+      json.array(() => list.push(read(depth + 1)));
+      return list;
+    }
+    if (start === '"') return json.string();
+    return json.isNumber ? json.number() : json.literal();
+  };
+  const value = read(0);
+  json.end();
+  return value;
 }
 
 /** JSON as Python's `json.dumps` writes it: other characters than ASCII escaped. */

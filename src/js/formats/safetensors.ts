@@ -307,7 +307,7 @@ export async function readShardIndex(given: Source, where = "readShardIndex"): P
   if (source.size > MAX_HEADER) {
     throw fileError(where, 0, `an index of at most ${MAX_HEADER} bytes`, source.size);
   }
-  const json = new JsonReader(where, await readBytes(where, source, 0, source.size));
+  const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
   const budget = new Budget(where, source.size);
   const weightMap = new Map<string, string>();
   const files = new Map<string, string>();

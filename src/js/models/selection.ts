@@ -2,6 +2,7 @@
 
 import { type FileDType, isBlockType } from "../formats/dtypes.js";
 import { sizeOf } from "../tensor/shape.js";
+import { BESIDE_UNKNOWN, UNKNOWN } from "./weights/weight.js";
 
 /** The fewest values of a weight; a smaller one would save less than 1 kB. */
 const LEAST_PARAMETERS = 256;
@@ -31,13 +32,20 @@ export interface SelectableTensor {
   readonly shape: readonly number[];
   readonly dtype: FileDType;
   readonly isQuantized: boolean;
+  readonly layout?: string | undefined;
 }
 
 /**
  * The reason why a tensor can never be quantized, by any selection.
  * @returns undefined if it can
  */
-export function refusedReason({ shape, dtype, isQuantized }: SelectableTensor): string | undefined {
+export function refusedReason({
+  shape,
+  dtype,
+  isQuantized,
+  layout,
+}: SelectableTensor): string | undefined {
+  if (layout === UNKNOWN || layout === BESIDE_UNKNOWN) return layout;
   if (isBlockType(dtype) || isQuantized) return `already quantized (${dtype})`;
   if (!FLOATS.includes(dtype)) return `${dtype}, not float32, float16, bfloat16 or float64`;
   if (shape.length === 0) return "a single number";

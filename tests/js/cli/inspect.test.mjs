@@ -132,7 +132,7 @@ head.weight  float32  32 × 64  8.19 kB
       "gemv/config.json": config("gemv"),
     });
     assert.match(inspect("gemm").stdout, /^m\.weight +uint4 .*uint4 with scales$/m);
-    assert.match(inspect("gemv").stdout, /^m\.qweight +int32 .*awq, not read$/m);
+    assert.match(inspect("gemv").stdout, /^m\.qweight +int32 .*unknown quantization$/m);
   });
 
   it("does not overwrite a file without --force", () => {

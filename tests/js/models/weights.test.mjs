@@ -166,16 +166,26 @@ describe("quantized weights of checkpoints", () => {
     }
   });
 
-  it("whose layout is known but not read are tensors as they are", async () => {
+  it("whose layout is known but not read, or whose method is unknown, are refused by name", async () => {
     const each = readVectors("formats/layouts").cases.find(({ layout }) => layout === "awq");
-    const quantization_config = { quant_method: "awq", bits: 4, version: "gemv" };
-    const model = await openCase(each, { quantization_config });
-    assert.deepEqual([...model.tensors.keys()].sort(), [
-      "model.m.qweight",
-      "model.m.qzeros",
-      "model.m.scales",
-    ]);
-    assert.equal(model.tensors.get("model.m.qweight").isQuantized, false);
+    for (const [quantization_config, reason] of [
+      [{ quant_method: "awq", bits: 4, version: "gemv" }, /awq of version gemv/],
+      [{ quant_method: "somequant", bits: 4 }, /quant_method "somequant"/],
+    ]) {
+      const model = await openCase(each, { quantization_config });
+      const { layout, isQuantized } = model.tensors.get("model.m.qweight");
+      assert.deepEqual([layout, isQuantized], ["unknown quantization", true]);
+      await rejects(model.read("model.m.qweight"), RangeError, "ZP_UNSUPPORTED_FILE", reason);
+      await rejects(
+        model.readQuantized("model.m.qweight"),
+        RangeError,
+        "ZP_UNSUPPORTED_FILE",
+        reason,
+      );
+      const bytes = fromBase64(each.tensors.qweight.data);
+      assert.deepEqual([...(await model.readBytes("model.m.qweight"))], [...bytes]);
+      await model.read("model.m.scales");
+    }
   });
 
   it("in several tensors have no bytes of their own", async () => {
@@ -487,7 +497,16 @@ describe("float8 weights by any name, stacked as experts or not", () => {
       for (const [name, scaleName] of Object.entries(names)) {
         const scale = scalesOf(scaleShape);
         const file = await fileOf({ [name]: { ...codes, shape }, [scaleName]: scale });
-        const model = await openModel(file);
+        const [, rows, columns] = /^blocks of (\d+) x (\d+)$/.exec(form) ?? [];
+        const config = {
+          quantization_config: {
+            quant_method: "fp8",
+            ...(rows && { weight_block_size: [Number(rows), Number(columns)] }),
+          },
+        };
+        const model = await openModel(file, {
+          externalData: () => new TextEncoder().encode(JSON.stringify(config)),
+        });
         assert.deepEqual([...model.tensors.keys()], [name]);
         const { isQuantized, dtype } = model.tensors.get(name);
         assert.deepEqual([isQuantized, dtype], [true, "float8_e4m3fn"]);

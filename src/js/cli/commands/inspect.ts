@@ -1,8 +1,8 @@
 // zeropoint inspect: format, metadata, tensors and quantization of a file. Reads headers only.
 
 import { isBlockType } from "../../formats/dtypes.js";
-import { findQuantizedWeights } from "../../formats/layouts/checkpoints/patterns.js";
 import type { Model, ModelTensor } from "../../models/open/model.js";
+import { BESIDE_UNKNOWN, UNKNOWN } from "../../models/weights/weight.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
 import { EXIT } from "../failures.js";
@@ -44,13 +44,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 /** How tensors are quantized, by name. */
 function quantizationIn(model: Model): Record<string, string> {
   const found: Record<string, string> = Object.create(null) as Record<string, string>;
-  for (const { name, dtype, isQuantized } of model.tensors.values()) {
+  for (const { name, dtype, isQuantized, layout } of model.tensors.values()) {
     if (isBlockType(dtype)) found[name] = `ggml ${dtype}`;
+    else if (layout === UNKNOWN || layout === BESIDE_UNKNOWN) found[name] = `${layout}`;
     else if (isQuantized) found[name] = `${dtype} with scales`;
-  }
-  // The model has a weight that it reads in place of its parts.
-  for (const { layout, parts } of findQuantizedWeights(model.tensors)) {
-    for (const part of Object.values(parts)) found[part] = `${layout}, not read`;
   }
   return found;
 }

@@ -12,7 +12,7 @@ import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
-import type { LoadParts, StoredWeight } from "../weights/weight.js";
+import { BESIDE_UNKNOWN, type LoadParts, type StoredWeight } from "../weights/weight.js";
 import type { ModelDocument } from "./document.js";
 import { inputsOf, type ModelInput } from "./graph-inputs.js";
 import { checkReadable } from "./sources.js";
@@ -31,8 +31,14 @@ export interface ModelTensor {
   readonly dtype: FileDType;
   /** Bytes of its values or codes in the file. */
   readonly byteLength: number;
-  /** Whether it is codes with scales. */
+  /** Whether it is codes with scales, also such as are not understood. */
   readonly isQuantized: boolean;
+  /**
+   * Of a quantized tensor of a checkpoint, the layout that holds it: "float8", "mlx" and others. "unknown quantization": there
+   * are tensors beside it, or words in the configuration, that are of no known layout; `read` throws and names them.
+   * "part of an unknown quantization": such a tensor.
+   */
+  readonly layout?: string | undefined;
 }
 
 /** Reads the private document of a model; undefined if it is no model. */
@@ -103,8 +109,8 @@ export class Model {
    * Reads a tensor as float32: each stored value is rounded once, and quantized ones are dequantized as their
    * layout defines it, in the rounding of its own float type. Parts of quantized tensors, such as scales, are read by
    * their own names.
-   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_DTYPE` for complex numbers
-   *   and ggml's lattice types (iq1, iq2, iq3); `ZP_INVALID_FILE`
+   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_FILE` for a tensor whose
+   *   quantization is not known, with the names of what was not understood; `ZP_UNSUPPORTED_DTYPE` for complex numbers and ggml's lattice types (iq1, iq2, iq3); `ZP_INVALID_FILE`
    */
   async read(name: string): Promise<Tensor> {
     const where = "Model.read";
@@ -229,21 +235,25 @@ function tensorsOf(
 ): Map<string, ModelTensor> {
   const byCodes = new Map<string, StoredWeight>();
   const parts = new Set<string>();
+  const beside = new Set<string>();
   for (const weight of weights) {
     const names = Object.values(weight.parts);
     byCodes.set(names[0], weight);
     for (const part of names) parts.add(part);
+    for (const other of weight.beside ?? []) beside.add(other);
   }
   const tensors = new Map<string, ModelTensor>();
   for (const [file, { shape, dtype, byteLength }] of files) {
     const weight = byCodes.get(file);
     if (weight !== undefined) {
-      const { name } = weight;
+      const { name, layout } = weight;
       const own = { name, shape: weight.shape, dtype: weight.dtype };
-      tensors.set(name, fixedTensor({ ...own, byteLength, isQuantized: true }));
+      const how = layout === undefined ? {} : { layout };
+      tensors.set(name, fixedTensor({ ...own, byteLength, isQuantized: true, ...how }));
     } else if (!parts.has(file)) {
       const own = { name: file, shape, dtype };
-      tensors.set(file, fixedTensor({ ...own, byteLength, isQuantized: false }));
+      const how = beside.has(file) ? { layout: BESIDE_UNKNOWN } : {};
+      tensors.set(file, fixedTensor({ ...own, byteLength, isQuantized: false, ...how }));
     }
   }
   return tensors;

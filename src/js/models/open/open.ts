@@ -101,8 +101,13 @@ export async function openModel(
     };
     const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
       if (!hasFolder) return undefined;
-      const found = await openBeside(name).catch(() => undefined);
+      const found = await openBeside(name).catch((error: unknown) => {
+        if (externalData === undefined && !isMissing(error)) throw error;
+        return undefined;
+      });
       if (found === undefined || found.size > MAX_BESIDE) return undefined;
+      // options.externalData may give no bytes for a file that it does not have.
+      if (externalData !== undefined && found.size === 0) return undefined;
       return await readBytes(where, found, 0, found.size);
     };
     const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
@@ -116,6 +121,12 @@ export async function openModel(
     await close();
     throw error;
   }
+}
+
+/** Whether a file could not be opened because there is none. */
+function isMissing(error: unknown): boolean {
+  const { cause, message } = error as Error & { readonly cause?: { readonly code?: unknown } };
+  return cause?.code === "ENOENT" || / answers (403|404|410)\b/.test(message);
 }
 
 /** The largest file beside the model that is read as a whole, in bytes. */

@@ -95,7 +95,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
   const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
-  weights.push(...(await findCheckpointWeights(others, readBeside)));
+  weights.push(...(await findCheckpointWeights(others, readBeside, read.metadata)));
   return { ...read, weights };
 }
 

@@ -48,7 +48,8 @@ export function shardsOf({ where, model, document }: Job, own: SafetensorsDocume
         const values = isDecodable(each.dtype) ? valuesOfFile(where, each) : undefined;
         return { tensor, file: each, values, bytesBefore: each.byteLength };
       }
-      const tensor = { ...plain(each), isQuantized: true };
+      const { layout } = part.weight;
+      const tensor = { ...plain(each), isQuantized: true, ...(layout !== undefined && { layout }) };
       if (!part.isFirst) return { tensor, file: each, values: undefined, bytesBefore: undefined };
       const { name } = part.weight;
       const bytesBefore = sizeOfParts(document.files, part.weight);

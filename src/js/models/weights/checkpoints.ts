@@ -1,116 +1,172 @@
-// Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ.
+// Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ,
+// bitsandbytes; and those whose quantization is unknown.
 
 import type { FileDType } from "../../formats/dtypes.js";
+import { readJson } from "../../formats/json.js";
+import { findBlockWeights } from "../../formats/layouts/checkpoints/bitsandbytes.js";
 import { packingOf } from "../../formats/layouts/checkpoints/compressed.js";
 import {
+  describeQuantization,
+  NO_CONFIG,
   type QuantizationConfig,
-  readQuantizationConfig,
 } from "../../formats/layouts/checkpoints/config.js";
 import {
+  floatBlockOf,
   isFloatLayout,
   matrixOf,
   scaleBlockOf,
+  scaleRowsOf,
+  scaleShapeOf,
   withBlock,
 } from "../../formats/layouts/checkpoints/floats.js";
+import { markedRules, markerIn } from "../../formats/layouts/checkpoints/markers.js";
 import {
   findQuantizedWeights,
   type QuantizedWeight,
 } from "../../formats/layouts/checkpoints/patterns.js";
+import { findUnclaimed } from "../../formats/layouts/checkpoints/unclaimed.js";
 import { formOf, unpackWeight, type WeightForm } from "../../formats/layouts/checkpoints/weight.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
 import { dequantizeValues, partOf, type StoredPart } from "../../formats/layouts/unpack.js";
-import { type FileTensor, readBytes, type Source } from "../../formats/source.js";
+import type { FileTensor } from "../../formats/source.js";
+import { blocksOf, rowsOfBytes } from "./bitsandbytes.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
-import { notExpressible, type StoredWeight, type Window } from "./weight.js";
+import { readSmall } from "./small-parts.js";
+import { notExpressible, type StoredWeight, unknownWeight, type Window } from "./weight.js";
 
 type ReadBeside = (path: string) => Promise<Uint8Array | undefined>;
 
-/** Parsed JSON of a file beside the model; undefined if there is none. */
+/**
+ * Parsed JSON of a file beside the model; undefined if there is none.
+ * @throws {RangeError} `ZP_INVALID_FILE` if it is no JSON
+ */
 async function jsonOf(readBeside: ReadBeside, path: string): Promise<unknown> {
   const bytes = await readBeside(path);
-  try {
-    return bytes && JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
+  return bytes && readJson(`openModel: ${path}`, bytes);
 }
 
 /**
- * The quantization that the files beside a checkpoint describe: config.json, or the older files of AutoGPTQ and AutoAWQ.
- * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for known layouts that are not supported
+ * The quantization that the files beside a checkpoint describe: config.json, or the older files of AutoGPTQ and AutoAWQ, or
+ * ModelOpt's.
  */
 async function configOf(readBeside: ReadBeside): Promise<QuantizationConfig | undefined> {
-  const found = readQuantizationConfig(await jsonOf(readBeside, "config.json"));
+  const found = describeQuantization(await jsonOf(readBeside, "config.json"));
   if (found !== undefined) return found;
   const gptq = await jsonOf(readBeside, "quantize_config.json");
   if (Object(gptq) === gptq) {
     const own = { quant_method: "gptq", ...(gptq as object) };
-    return readQuantizationConfig({ quantization_config: own });
+    return describeQuantization({ quantization_config: own });
   }
   const awq = await jsonOf(readBeside, "quant_config.json");
-  if (Object(awq) !== awq) return undefined;
-  const { w_bit: bits, q_group_size: group_size, version } = awq as Record<string, unknown>;
-  return readQuantizationConfig({
-    quantization_config: { quant_method: "awq", bits, group_size, version },
+  if (Object(awq) === awq) {
+    const { w_bit: bits, q_group_size: group_size, version } = awq as Record<string, unknown>;
+    return describeQuantization({
+      quantization_config: { quant_method: "awq", bits, group_size, version },
+    });
+  }
+  const modelopt = await jsonOf(readBeside, "hf_quant_config.json");
+  const { quantization } = Object(modelopt) as Record<string, unknown>;
+  if (Object(quantization) !== quantization) return undefined;
+  return describeQuantization({
+    quantization_config: { quant_method: "modelopt", ...(quantization as object) },
   });
 }
 
-/** Bytes between two tensors that are read with them rather than one by one. */
-const MOST_BETWEEN = 2 ** 16;
+/** dtypes of ordinary tensors, which need no configuration to be read. */
+const ORDINARY: readonly FileDType[] = [
+  ...(["float64", "float32", "float16", "bfloat16", "int64", "uint64", "bool"] as const),
+];
 
-/** Reads the shapes that tensors hold as int64, neighbours at once. */
-async function readShapes(tensors: readonly FileTensor[]): Promise<Map<FileTensor, number[]>> {
-  const shapes = new Map<FileTensor, number[]>();
-  const placed = tensors.flatMap((tensor) =>
-    tensor.span && tensor.dtype === "int64" && tensor.byteLength === 16
-      ? [{ tensor, source: tensor.span.source, offset: tensor.span.offset }]
-      : [],
-  );
-  placed.sort((a, b) => a.offset - b.offset);
-  for (const source of new Set(placed.map((each) => each.source))) {
-    const own = placed.filter((each) => each.source === source);
-    for (let first = 0; first < own.length; ) {
-      let end = first + 1;
-      while (end < own.length && own[end].offset - own[end - 1].offset <= MOST_BETWEEN) end++;
-      const begin = own[first].offset;
-      const bytes = await readBytes(
-        "openModel",
-        source as Source,
-        begin,
-        own[end - 1].offset + 16 - begin,
-      );
-      for (const { tensor, offset } of own.slice(first, end)) {
-        const words = new BigInt64Array(bytes.slice(offset - begin, offset - begin + 16).buffer);
-        shapes.set(tensor, Array.from(words, Number));
-      }
-      first = end;
-    }
-  }
-  return shapes;
+/** Text about the quantization of each module in a file's metadata, as ComfyUI has it. */
+const METADATA_KEY = "_quantization_metadata";
+
+function markersIn(metadata: ReadonlyMap<string, unknown>): Map<string, unknown> {
+  const text = metadata.get(METADATA_KEY);
+  if (typeof text !== "string") return new Map();
+  const given = readJson(`openModel: ${METADATA_KEY}`, new TextEncoder().encode(text));
+  const { layers } = Object(given) as { readonly layers?: unknown };
+  return new Map(Object.entries(Object(layers) as object));
 }
 
-/** Finds the quantized weights of a checkpoint. Weights whose parts do not fit each other stay separate tensors. */
+/**
+ * Finds the quantized weights of a checkpoint, and the tensors that look like parts of such weights and are of no layout.
+ * @throws {RangeError} `ZP_INVALID_FILE` if the configuration beside it cannot be read
+ */
 export async function findCheckpointWeights(
   files: ReadonlyMap<string, FileTensor>,
   readBeside: ReadBeside,
+  metadata: ReadonlyMap<string, unknown> = new Map(),
 ): Promise<StoredWeight[]> {
-  if (findQuantizedWeights(files).length === 0) return [];
-  let config: QuantizationConfig | undefined;
-  try {
-    config = await configOf(readBeside);
-  } catch {
-    // An unsupported layout: its tensors are read as stored.
-    return [];
-  }
+  const isPlain = [...files.values()].every(({ dtype }) => ORDINARY.includes(dtype));
+  if (isPlain && findUnclaimed(files, [], undefined, new Map()).reasons.size === 0) return [];
+  const config = await configOf(readBeside);
+  const blocks = findBlockWeights(files);
   const found = findQuantizedWeights(files, config);
   const part = (name: string): FileTensor => files.get(name) as FileTensor;
-  const shapes = await readShapes(
-    found.flatMap(({ parts }) => (parts.shape ? [part(parts.shape)] : [])),
+  const small = await readSmall(
+    [
+      ...found.flatMap(({ parts }) => [parts.shape, parts.marker]),
+      ...blocks.map(({ parts }) => parts.state),
+    ].flatMap((name) => (name === undefined ? [] : [part(name)])),
   );
-  return found.flatMap((weight) => {
-    const given = weight.parts.shape && shapes.get(part(weight.parts.shape));
-    return storedOf(weight, files, config, given || undefined) ?? [];
-  });
+  const markers = markersIn(metadata);
+  const unreadable = new Map<string, readonly string[]>();
+  const claims: { readonly parts: readonly string[]; readonly weight: StoredWeight }[] = [];
+  const claim = (parts: Readonly<Record<string, string>>, make: () => StoredWeight | undefined) => {
+    const names = Object.values(parts);
+    const weight = make();
+    if (weight === undefined) unreadable.set(names[0], names.slice(1));
+    else claims.push({ parts: names, weight });
+  };
+  for (const { name, parts } of blocks) {
+    claim(parts, () => blocksOf(name, parts, files, small.get(part(parts.state))));
+  }
+  for (const weight of found) {
+    const { layout, module, parts, name } = weight;
+    if (layout === "rows-int8") {
+      claim(parts, () => rowsOfBytes(name, parts, files));
+      continue;
+    }
+    const marker = parts.marker === undefined ? undefined : small.get(part(parts.marker));
+    const own = marker === undefined ? markers.get(module) : markerIn(marker);
+    const info = infoOf(parts, files);
+    const given = parts.shape === undefined ? undefined : lengthsIn(small.get(part(parts.shape)));
+    const hasMarker = parts.marker !== undefined || markers.has(module);
+    claim(parts, () => {
+      const ruled = hasMarker ? markedRules(own, layout, info, config ?? NO_CONFIG) : config;
+      if (hasMarker && ruled === undefined) return undefined;
+      return storedOf(weight, files, ruled, given);
+    });
+  }
+  // Modules that the metadata describes and no layout claims.
+  const known = new Set(claims.map(({ weight }) => weight.name));
+  for (const module of markers.keys()) {
+    const name = `${module}.weight`;
+    if (files.has(name) && !known.has(name) && !unreadable.has(name)) {
+      unreadable.set(name, [METADATA_KEY]);
+    }
+  }
+  const { reasons, companions, dropped } = findUnclaimed(files, claims, config, unreadable);
+  const beside = [...companions];
+  return [
+    ...claims.filter((each) => !dropped.has(each)).map(({ weight }) => weight),
+    ...Array.from(reasons, ([name, why]) => unknownWeight(part(name), why, beside)),
+  ];
+}
+
+/** Shape and dtype of each part, by its role. */
+const infoOf = (
+  parts: Readonly<Record<string, string>>,
+  files: ReadonlyMap<string, FileTensor>,
+): Record<string, FileTensor> =>
+  Object.fromEntries(
+    Object.entries(parts).map(([role, name]) => [role, files.get(name) as FileTensor]),
+  );
+
+/** The lengths that a tensor of int64 holds. */
+function lengthsIn(bytes: Uint8Array | undefined): number[] | undefined {
+  if (bytes?.length !== 16) return undefined;
+  return Array.from(new BigInt64Array(bytes.slice().buffer), Number);
 }
 
 function storedOf(
@@ -119,9 +175,7 @@ function storedOf(
   config: QuantizationConfig | undefined,
   given: readonly number[] | undefined,
 ): StoredWeight | undefined {
-  const info = Object.fromEntries(
-    Object.entries(parts).map(([role, name]) => [role, files.get(name) as FileTensor]),
-  );
+  const info = infoOf(parts, files);
   let form: ReturnType<typeof formOf>;
   try {
     form = formOf(layout, info, config, module);
@@ -146,10 +200,7 @@ function storedOf(
   ) => Promise<ReturnType<typeof unpackWeight>> = async (load) =>
     unpackWeight(layout, await load(parts), config, module);
   return {
-    name,
-    shape,
-    dtype,
-    parts,
+    ...{ name, shape, dtype, parts, layout },
     window: windowOf(layout, module, form, info, config),
     async read(load) {
       const q = await unpack(load);
@@ -185,19 +236,25 @@ function windowOf(
   // Zero points are packed along rows. Words of the dense packing begin with every 32nd row; those from before 0.17 hold
   // 32, 16, 10, 8, 6, 5 or 4 of them.
   const step = isOld ? 480 : 32;
-  const { shape: scaleShape } = info.scale;
+  const scaleShape = scaleShapeOf(info.scale.shape);
+  const isTiled = config?.tiles !== undefined && info.scale.dtype !== "float32";
   const [blockRows, ...blockColumns] = matrixOf(scaleShape);
-  const isBlocks = blockColumns.length === 1 && blockRows !== rows && blockRows > 1;
-  const block = isBlocks ? scaleBlockOf(shape, scaleShape, config) : undefined;
-  const blocks = block && [Math.ceil(rows / block.rows), Math.ceil(columns / block.columns)];
+  const isBlocks = blockColumns.length === 1 && blockRows !== rows && blockRows > 1 && !isTiled;
+  const block = isBlocks
+    ? isFloatLayout(layout)
+      ? floatBlockOf(layout, info, config)
+      : scaleBlockOf(shape, scaleShape, config)
+    : undefined;
+  const blocks = block && [scaleRowsOf(block, 0, rows)[1], Math.ceil(columns / block.columns)];
   const wordOf = (row: number): number =>
     Math.ceil(isOld ? row / Math.floor(32 / bits) : (row * bits) / 32);
   const cut = (role: string, dtype: FileDType, height: number, begin: number, end: number) => {
     if (role === "zeroPoint" && dtype === "int32") return [wordOf(begin), wordOf(end)];
-    if (role === "scale" && block !== undefined) {
-      return [Math.floor(begin / block.rows), Math.ceil(end / block.rows)];
-    }
-    return role !== "groupIndex" && height === rows ? [begin, end] : [0, height];
+    if (role === "scale" && block !== undefined) return scaleRowsOf(block, begin, end);
+    if (role === "scale" && isTiled) return [0, height];
+    return role !== "groupIndex" && role !== "marker" && height === rows
+      ? [begin, end]
+      : [0, height];
   };
   return {
     unit: step * columns,
@@ -211,15 +268,20 @@ function windowOf(
           parts[role] = partOf(tensor, new Uint8Array(lengths.buffer));
           continue;
         }
-        const own = (role === "scale" && blocks) || matrixOf(tensor.shape);
+        const own =
+          (role === "scale" && blocks) || matrixOf(role === "scale" ? scaleShape : tensor.shape);
         const [height = 1, ...others] = own;
         const [low, high] = cut(role, dtype, height, first / columns, end / columns);
         const size = byteLength / height;
         const bytes = await load(name, low * size, high * size);
         parts[role] = partOf(tensor, bytes, [high - low, ...others]);
       }
-      const skipped = block && (first / columns) % block.rows;
-      const cutConfig = block === undefined ? config : withBlock(config, { ...block, skipped });
+      const row = first / columns;
+      const cutConfig = isTiled
+        ? ({ ...config, tiles: { rows, first: row } } as QuantizationConfig)
+        : block === undefined
+          ? config
+          : withBlock(config, { ...block, first: row });
       dequantizeValues(unpackWeight(layout, parts, cutConfig, module), out);
     },
   };

@@ -25,14 +25,17 @@ export function packingOf(
 ): { readonly bits: number; readonly isOld: boolean } | undefined {
   const fits = (each: number) => width === Math.ceil((columns * each) / 32);
   const fitsOld = (each: number) => width === Math.ceil(columns / Math.floor(32 / each));
+  const packingIn = (candidates: readonly number[]) => {
+    const dense = candidates.find(fits);
+    const old = candidates.find(fitsOld);
+    if (columns < 0 || (dense === undefined && old === undefined)) return undefined;
+    // Where both packings have this width, the version of the writer decides.
+    const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
+    return { bits: (isOld ? old : dense) as number, isOld };
+  };
   const known = (config?.bits ?? []).filter((each) => each >= 1 && each <= 8);
-  const candidates = known.length > 0 ? known : [4, 8, 2, 1, 3, 5, 6, 7];
-  const dense = candidates.find(fits);
-  const old = candidates.find(fitsOld);
-  if (columns < 0 || (dense === undefined && old === undefined)) return undefined;
-  // Where both packings have this width, the version of the writer decides.
-  const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
-  return { bits: (isOld ? old : dense) as number, isOld };
+  // The width decides where it is of none of the configuration's bits.
+  return packingIn(known) ?? packingIn([4, 8, 2, 1, 3, 5, 6, 7]);
 }
 
 /** Unpacks rows, packed or plain. */
@@ -91,7 +94,7 @@ export function unpackRows(
   }
   return {
     ...result,
-    ...zeroPointOf(zeroPoint, rows, groups, bits, unpack, size),
+    ...zeroPointOf(zeroPoint, rows, groups, bits, unpack, scale.shape),
     ...groupIndexOf(groupIndex, columns, groups),
   };
 }
@@ -102,12 +105,12 @@ function zeroPointOf(
   groups: number,
   bits: number,
   unpack: typeof unpackDense,
-  size: number,
+  scaleShape: readonly number[],
 ): { zeroPoint?: Int32Array } {
   if (part === undefined) return {};
   if (part.dtype === "int8") {
-    if (part.bytes.length !== size) {
-      throw misfit(part, `zero points of ${size} scales`, part.bytes.length);
+    if (textOf(part.shape) !== textOf(scaleShape)) {
+      throw misfit(part, `zero points of scales ${textOf(scaleShape)}`, textOf(part.shape));
     }
     return { zeroPoint: Int32Array.from(new Int8Array(part.bytes.slice().buffer)) };
   }

@@ -6,8 +6,16 @@ import { rangeError } from "../../../base/errors.js";
 export interface ScaleBlock {
   readonly rows: number;
   readonly columns: number;
-  /** Rows of the first block that are missing, where a weight is read from a row within it. */
-  readonly skipped?: number | undefined;
+  /** Rows of each matrix of a stack, whose last block may be short. Default: one matrix. */
+  readonly matrix?: number | undefined;
+  /** The first row, where a weight is read from a row on. */
+  readonly first?: number | undefined;
+}
+
+/** Bits and group size of a module that has its own, as far as they are given. */
+export interface ModuleForm {
+  readonly bits?: number | undefined;
+  readonly groupSize?: number | undefined;
 }
 
 /** What config.json says of quantization, as far as the layouts need it. */
@@ -16,7 +24,14 @@ export interface QuantizationConfig {
   readonly bits: readonly number[];
   readonly groupSize: number | undefined;
   /** MLX: bits and group size of modules that have their own, by name. */
-  readonly modules: ReadonlyMap<string, { readonly bits: number; readonly groupSize: number }>;
+  readonly modules: ReadonlyMap<string, ModuleForm>;
+  /** GPTQ: the same by expressions that match the beginning of a name; undefined: not quantized. The first match counts. */
+  readonly dynamic: readonly (readonly [
+    pattern: { test(name: string): boolean },
+    form: ModuleForm | undefined,
+  ])[];
+  /** Whether a module, or a parent of it, is named among those that are not quantized. */
+  isIgnored(module: string): boolean;
   /** GPTQ: "gptq" (zero points stored minus 1) or "gptq_v2". */
   readonly checkpointFormat: string | undefined;
   readonly method: string | undefined;
@@ -24,27 +39,195 @@ export interface QuantizationConfig {
   readonly isOldPacking: boolean;
   /** Blocks of rows and columns that share a scale. */
   readonly blocks: readonly ScaleBlock[];
+  /** Whether weights have zero points, where the configuration says so for all of them. */
+  readonly hasZeroPoints: boolean | undefined;
+  /** Whether weights have the group of each input in a tensor of their own, where the configuration says so. */
+  readonly hasGroupIndex: boolean | undefined;
+  /** Why no layout of this configuration is read: an unknown method, or a known one that is not supported. */
+  readonly refused: string | undefined;
+  /**
+   * ComfyUI's order of float4 and of the scales of groups: the first of two codes in the high bits, scales in tiles.
+   * The rows of the weight, and the first of those to read.
+   */
+  readonly tiles?: { readonly rows: number; readonly first: number } | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Reads `quantization_config` (or MLX's `quantization`) of a config.json.
- * @param config  the parsed file
- * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for layouts that are known, but not read
- */
-export function readQuantizationConfig(config: unknown): QuantizationConfig | undefined {
-  const where = "readQuantizationConfig";
-  if (!isObject(config)) return undefined;
+const isLength = (length: unknown): length is number =>
+  Number.isSafeInteger(length) && (length as number) > 0;
+
+/** Methods whose layouts are read, or whose tensors tell their layout. */
+const METHODS: readonly string[] = [
+  ...[
+    "compressed-tensors",
+    "gptq",
+    "awq",
+    "fp8",
+    "fbgemm_fp8",
+    "modelopt",
+    "modelopt_fp4",
+    "quark",
+  ],
+  ...["mxfp4", "mxfp8", "nvfp4", "int8", "bitsandbytes", "auto-round", "intel/auto-round"],
+  ...[
+    "mxfp4_pack_quantized",
+    "finegrained_fp8",
+    "deepseek_v4_fp8",
+    "modelopt_mixed",
+    "modelopt_mxfp8",
+  ],
+];
+
+/** Parts of a model whose configurations hold that of their own quantization. */
+const NESTED = ["text_config", "llm_config", "language_config", "decoder_config", "thinker_config"];
+
+/** The object that describes the quantization: of the model, or of a part of it. */
+function findIn(config: Record<string, unknown>, depth = 0): Record<string, unknown> | undefined {
   // compression_config: compressed-tensors before 0.5.
-  const given = config.quantization_config ?? config.compression_config ?? config.quantization;
-  if (!isObject(given)) return undefined;
-  const method = typeof given.quant_method === "string" ? given.quant_method : undefined;
-  const refuse = (what: string): Error =>
-    rangeError("ZP_UNSUPPORTED_FILE", where, `quantization ${what} is not read`);
+  for (const key of ["quantization_config", "compression_config", "quantization"]) {
+    if (isObject(config[key])) return config[key];
+  }
+  if (depth === 2) return undefined;
+  const names = Object.keys(config).filter((name) => !NESTED.includes(name));
+  for (const name of [...NESTED, ...names]) {
+    const found = isObject(config[name]) ? findIn(config[name], depth + 1) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Names, or expressions after "re:", of modules that are not quantized. */
+function ignoredIn(given: Record<string, unknown>): (module: string) => boolean {
+  const lists = ["ignore", "ignored_layers", "modules_to_not_convert", "llm_int8_skip_modules"];
+  const names = [...lists, "exclude", "exclude_modules", "exclude_layers"].flatMap((key) => {
+    const list = given[key];
+    return Array.isArray(list)
+      ? list.filter((name): name is string => typeof name === "string")
+      : [];
+  });
+  const tests = names.map((name): ((module: string) => boolean) => {
+    if (name.startsWith("re:")) {
+      const pattern = expressionOf(name.slice(3));
+      return (module) => pattern?.test(module) === true;
+    }
+    if (name.includes("*")) {
+      const [begin, ...others] = name.split("*");
+      return (module) => {
+        let at = module.startsWith(begin) ? begin.length : -1;
+        for (const part of others) {
+          if (at >= 0)
+            at = module.indexOf(part, at) < 0 ? -1 : module.indexOf(part, at) + part.length;
+        }
+        return at >= 0;
+      };
+    }
+    return (module) => `.${module}.`.includes(`.${name.replace(/\.$/, "")}.`);
+  });
+  return (module) => tests.some((test) => test(module));
+}
+
+/** Letters of a name that expressions are tried on. */
+const MOST_LETTERS = 200;
+
+/**
+ * An expression of Python that matches a name from its beginning. Those that could take long are left out: a file is
+ * not trusted, and what it does not say, shapes do.
+ * @returns undefined for an expression with more than two repetitions of any length, or with a repeated group
+ */
+function expressionOf(text: string): { test(name: string): boolean } | undefined {
+  const own = text.replace(/\.\*\$?$/, "");
+  const repetitions = own.match(/[*+]|\{\d*,/g)?.length ?? 0;
+  if (repetitions > 2 || own.length > 500 || /\)[*+{?]/.test(own)) return undefined;
+  try {
+    const pattern = new RegExp(`^(?:${own})`);
+    return { test: (name) => name.length <= MOST_LETTERS && pattern.test(name) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** GPTQModel's rules: "-:expression" for modules that are not quantized, "+:expression" or "expression" with values. */
+function dynamicOf(value: unknown): QuantizationConfig["dynamic"] {
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, form]) => {
+    const pattern = expressionOf(key.replace(/^[-+]:/, ""));
+    if (pattern === undefined) return [];
+    return [[pattern, key.startsWith("-:") ? undefined : formOf(form)] as const];
+  });
+}
+
+const formOf = (value: unknown): ModuleForm => {
+  const { bits, group_size: groupSize } = Object(value) as Record<string, unknown>;
+  return {
+    bits: isLength(bits) ? bits : undefined,
+    groupSize: Number.isInteger(groupSize) ? (groupSize as number) : undefined,
+  };
+};
+
+/**
+ * Bits and group size that a configuration gives for a module: its own, by its name or by a rule, or of all.
+ * MLX's names of modules may have another prefix than the tensors.
+ */
+export function moduleForm(
+  config: QuantizationConfig | undefined,
+  module: string,
+): ModuleForm | undefined {
+  if (config === undefined) return undefined;
+  const own = config.modules.get(module);
+  if (own !== undefined) return own;
+  const rule = config.dynamic.find(([pattern]) => pattern.test(module));
+  if (rule !== undefined) return rule[1];
+  const alike = [...config.modules].filter(
+    ([name]) => name.endsWith(`.${module}`) || (name !== "" && module.endsWith(`.${name}`)),
+  );
+  return alike.length === 1 ? alike[0][1] : undefined;
+}
+
+/** Reasons for which the layout of a known method is not read. */
+function refusalOf(
+  method: string | undefined,
+  given: Record<string, unknown>,
+  format: string | undefined,
+  bits: readonly number[],
+): string | undefined {
+  const text = (key: string): string => (typeof given[key] === "string" ? given[key] : "");
+  if (method !== undefined && !METHODS.includes(method))
+    return `quant_method ${JSON.stringify(method)}`;
+  if (method === "awq" && !/^(gemm)?$/i.test(text("version")))
+    return `awq of version ${text("version")}`;
+  const packing = text("packing_format");
+  if (/auto-round$/.test(method ?? "") && !/gptq|awq|compressed|llm_compressor|fp8/.test(packing)) {
+    return `auto-round of packing_format ${JSON.stringify(packing)}`;
+  }
+  if (method !== "gptq") return undefined;
+  if (format !== undefined && !["gptq", "gptq_v2"].includes(format))
+    return `gptq of format ${format}`;
+  return bits.some((each) => ![2, 3, 4, 8].includes(each))
+    ? `gptq of ${bits.join(", ")} bits`
+    : undefined;
+}
+
+/** Whether all of some values are alike, and which they are. */
+const common = <T>(values: readonly T[]): T | undefined =>
+  values.length > 0 && values.every((value) => value === values[0]) ? values[0] : undefined;
+
+/**
+ * Reads `quantization_config` (or MLX's `quantization`) of a config.json, also of those of a part of the model.
+ * @param config  the parsed file
+ */
+export function describeQuantization(config: unknown): QuantizationConfig | undefined {
+  if (!isObject(config)) return undefined;
+  const given = findIn(config);
+  if (given === undefined) return undefined;
+  const named = typeof given.quant_method === "string" ? given.quant_method : undefined;
   const text = (key: string): string | undefined =>
     typeof given[key] === "string" ? (given[key] as string) : undefined;
+  const packing = text("packing_format") ?? "";
+  const method = /auto-round$/.test(named ?? "")
+    ? (/gptq/.test(packing) && "gptq") || (/awq/.test(packing) && "awq") || named
+    : named;
   const checkpointFormat = text("checkpoint_format") ?? text("format");
   const bits = new Set<number>();
   const addBits = (value: unknown): void => {
@@ -56,36 +239,64 @@ export function readQuantizationConfig(config: unknown): QuantizationConfig | un
   const blocks: ScaleBlock[] = [];
   const addBlock = (value: unknown): void => {
     const [rows, columns, ...others] = Array.isArray(value) ? value : [];
-    const isLength = (length: unknown) => Number.isSafeInteger(length) && (length as number) > 0;
     if (isLength(rows) && isLength(columns) && others.length === 0) blocks.push({ rows, columns });
   };
   addBlock(given.weight_block_size);
-  const modules = new Map<string, { bits: number; groupSize: number }>();
+  const modules = new Map<string, ModuleForm>();
   for (const [name, value] of Object.entries(given)) {
-    if (!isObject(value) || !Number.isInteger(value.bits) || !Number.isInteger(value.group_size))
-      continue;
-    modules.set(name, { bits: value.bits as number, groupSize: value.group_size as number });
-  }
-  if (isObject(given.config_groups)) {
-    for (const group of Object.values(given.config_groups)) {
-      if (!isObject(group)) continue;
-      addBits(group.weights);
-      if (isObject(group.weights)) addBlock(group.weights.block_structure);
+    const form = formOf(value);
+    if (isObject(value) && (form.bits !== undefined || form.groupSize !== undefined)) {
+      modules.set(name, form);
     }
   }
-  if (method === "awq" && (text("version") ?? "gemm").toLowerCase() !== "gemm") {
-    throw refuse(`awq of version ${text("version")}`);
+  const groups = isObject(given.config_groups) ? Object.values(given.config_groups) : [];
+  const weights = groups.flatMap((group) =>
+    isObject(group) && isObject(group.weights) ? [group.weights] : [],
+  );
+  for (const own of weights) {
+    addBits(own);
+    addBlock(own.block_structure);
   }
-  if (method === "gptq") {
-    if (checkpointFormat !== undefined && !["gptq", "gptq_v2"].includes(checkpointFormat)) {
-      throw refuse(`gptq of format ${checkpointFormat}`);
-    }
-    if ([...bits].some((each) => ![2, 3, 4, 8].includes(each))) {
-      throw refuse(`gptq of ${[...bits].join(", ")} bits`);
-    }
-  }
+  const dynamic = dynamicOf(given.dynamic);
   const groupSize = Number.isInteger(given.group_size) ? (given.group_size as number) : undefined;
   const [, major, minor] = /^(\d+)\.(\d+)\./.exec(text("version") ?? "") ?? [undefined, "1", "0"];
   const isOldPacking = method === "compressed-tensors" && major === "0" && Number(minor) < 17;
-  return { bits: [...bits], groupSize, modules, checkpointFormat, method, isOldPacking, blocks };
+  const isGptq = method === "gptq";
+  const symmetric = common(weights.map((own) => own.symmetric));
+  const actorder = common(weights.map((own) => own.actorder));
+  return {
+    ...{
+      bits: [...bits],
+      groupSize,
+      modules,
+      dynamic,
+      checkpointFormat,
+      method,
+      isOldPacking,
+      blocks,
+    },
+    isIgnored: ignoredIn(given),
+    hasZeroPoints: typeof symmetric === "boolean" ? !symmetric : undefined,
+    hasGroupIndex:
+      (isGptq && given.desc_act === true && groupSize !== -1) || actorder === "group" || undefined,
+    refused: refusalOf(method, given, isGptq ? checkpointFormat : undefined, [...bits]),
+  };
 }
+
+/**
+ * Reads the quantization of a config.json whose layouts are read.
+ * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for those that are known, but not read, and for unknown methods
+ */
+export function readQuantizationConfig(config: unknown): QuantizationConfig | undefined {
+  const found = describeQuantization(config);
+  if (found?.refused === undefined) return found;
+  const problem = `quantization ${found.refused} is not read`;
+  throw rangeError("ZP_UNSUPPORTED_FILE", "readQuantizationConfig", problem);
+}
+
+/** A configuration that says nothing. */
+export const NO_CONFIG: QuantizationConfig = {
+  ...{ bits: [], groupSize: undefined, modules: new Map(), dynamic: [], isIgnored: () => false },
+  ...{ checkpointFormat: undefined, method: undefined, isOldPacking: false, blocks: [] },
+  ...{ hasZeroPoints: undefined, hasGroupIndex: undefined, refused: undefined },
+};

@@ -8,7 +8,7 @@ import {
   transpose,
   unpackDense,
 } from "../unpack.js";
-import type { QuantizationConfig } from "./config.js";
+import { moduleForm, type QuantizationConfig } from "./config.js";
 import { floats, groupIndexOf, textOf, valueDtype, words } from "./parts.js";
 
 /** Place of nibble i of a word among its eight columns, in AutoAWQ's order. */
@@ -29,6 +29,7 @@ export function unpackTransposed(
   layout: "gptq" | "awq",
   { packed, zeroPoint, scale, groupIndex }: StoredParts,
   config: QuantizationConfig | undefined,
+  module: string,
 ): QuantizedValues {
   const [groups, outputs] = scale.shape;
   const [height, width] = packed.shape;
@@ -42,14 +43,13 @@ export function unpackTransposed(
     const beside = `scales ${textOf(scale.shape)} and zero points ${textOf(zeroPoint.shape)}`;
     throw misfit(packed, `${layout} codes beside ${beside}`, textOf(packed.shape));
   }
-  const given = config?.groupSize ?? 0;
-  const groupSize = given > 0 ? given : Math.ceil(inputs / groups);
-  if (groupIndex === undefined && Math.ceil(inputs / groupSize) !== groups) {
-    throw misfit(
-      scale,
-      `scales of ${inputs} inputs in groups of ${groupSize}`,
-      textOf(scale.shape),
-    );
+  // The module's own group size, or that of the checkpoint, where it fits; else that of the shapes.
+  const isFit = (size: number | undefined): boolean =>
+    size !== undefined && size > 0 && Math.ceil(inputs / size) === groups;
+  const given = [moduleForm(config, module)?.groupSize, config?.groupSize].find(isFit);
+  const groupSize = given ?? inputs / groups;
+  if (groupIndex === undefined && !Number.isInteger(groupSize)) {
+    throw misfit(scale, `scales of groups of ${inputs} inputs`, textOf(scale.shape));
   }
   const mask = 2 ** bits - 1;
   const step = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" ? 1 : 0;
@@ -69,7 +69,7 @@ export function unpackTransposed(
     codes,
     shape: [inputs, outputs],
     isTransposed: true,
-    groupSize,
+    groupSize: Math.ceil(groupSize),
     granularity: "group",
     scale: floats(scale),
     scaleShape: scale.shape,

@@ -8,25 +8,40 @@ import {
   type TensorInfo,
   unpackDense,
 } from "../unpack.js";
-import type { QuantizationConfig } from "./config.js";
+import { moduleForm, type QuantizationConfig } from "./config.js";
 import { matrixOf, unpackFloats } from "./floats.js";
-import { floats, sizeOf, textOf, valueDtype, words } from "./parts.js";
+import { floats, textOf, valueDtype, words } from "./parts.js";
 
-/** Bits and group size of MLX: of the module, of the checkpoint, or the usual ones of those that fit. */
+/**
+ * Bits and group size of MLX. Their product is known from the shapes, so either of them gives the other one: those of the
+ * module's own entry, the group size or the bits of the checkpoint, or the usual ones.
+ * @returns undefined if nothing fits the shapes
+ */
 export function mlxForm(
   { packed, scale }: Readonly<Record<string, TensorInfo>>,
   config: QuantizationConfig | undefined,
   module: string,
-): { readonly bits: number; readonly groupSize: number } {
-  const own = config?.modules.get(module);
-  if (own !== undefined) return own;
-  const usual = { bits: config?.bits[0] ?? 4, groupSize: config?.groupSize ?? 64 };
-  const fits = ({ bits, groupSize }: typeof usual): boolean =>
-    fitWords(packed, scale, bits, groupSize);
-  if (config !== undefined || fits(usual)) return usual;
+): { readonly bits: number; readonly groupSize: number } | undefined {
+  const [width, groups] = [packed, scale].map(({ shape }) => shape.at(-1) as number);
+  const product = (32 * width) / groups;
+  const isKnown = ({ bits, groupSize }: { bits: number; groupSize: number }): boolean =>
+    MLX_BITS.includes(bits) && groupSize > 0 && groupSize % 8 === 0 && product === bits * groupSize;
+  const { bits, groupSize } = moduleForm(config, module) ?? {};
+  const candidates: { bits: number; groupSize: number }[] = [];
+  const byBits = (known: number | undefined): void => {
+    if (known !== undefined) candidates.push({ bits: known, groupSize: product / known });
+  };
+  const byGroup = (known: number | undefined): void => {
+    if (known !== undefined) candidates.push({ bits: product / known, groupSize: known });
+  };
+  if (bits !== undefined && groupSize !== undefined) candidates.push({ bits, groupSize });
+  byBits(bits);
+  byGroup(groupSize);
+  byGroup(config?.groupSize);
+  byBits(config?.bits[0]);
   // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes.
-  const forms = [64, 32, 128].flatMap((groupSize) => MLX_BITS.map((bits) => ({ bits, groupSize })));
-  return forms.find(fits) ?? usual;
+  for (const size of [64, 32, 128]) byGroup(size);
+  return candidates.find(isKnown);
 }
 
 /** Whether words of codes and scales of groups are of equally many values. */
@@ -42,20 +57,16 @@ export function unpackMlx(
   config: QuantizationConfig | undefined,
   module: string,
 ): QuantizedValues {
-  const [rows, width] = matrixOf(packed.shape);
+  const [rows] = matrixOf(packed.shape);
   const [scaleRows, groups] = matrixOf(scale.shape);
-  const { bits, groupSize } = mlxForm({ packed, scale }, config, module);
-  const columns = groups * groupSize;
-  const isKnown = MLX_BITS.includes(bits) && groupSize > 0 && 32 * width === columns * bits;
-  if (!isKnown || scaleRows !== rows) {
-    const form = `${bits} bits in groups of ${groupSize}`;
-    throw misfit(
-      packed,
-      `codes of ${form} with scales ${textOf(scale.shape)}`,
-      textOf(packed.shape),
-    );
+  const form = mlxForm({ packed, scale }, config, module);
+  if (form === undefined || scaleRows !== rows) {
+    throw misfit(packed, `codes with scales ${textOf(scale.shape)}`, textOf(packed.shape));
   }
-  if (sizeOf(offset.shape) !== rows * groups) {
+  const { bits, groupSize } = form;
+  const columns = groups * groupSize;
+  if (offset.dtype !== scale.dtype) throw misfit(offset, scale.dtype, offset.dtype);
+  if (textOf(offset.shape) !== textOf(scale.shape)) {
     throw misfit(offset, `offsets beside scales ${textOf(scale.shape)}`, textOf(offset.shape));
   }
   return {
@@ -91,10 +102,10 @@ export function unpackMlxFloats({ packed, scale }: StoredParts): QuantizedValues
   if (found === undefined) {
     throw misfit(packed, `floats beside scales ${textOf(scale.shape)}`, textOf(packed.shape));
   }
-  const { mode, bits } = found;
+  const { mode, bits, groupSize } = found;
   const shape = [...packed.shape.slice(0, -1), 4 * (packed.shape.at(-1) as number)];
   const codes = { ...packed, shape, dtype: bits === 4 ? "uint8" : "float8_e4m3fn" } as const;
   const scales = { ...scale, dtype: mode === "nvfp4" ? "float8_e4m3fn" : "uint8" } as const;
   const layout = bits === 4 ? "float4" : "float8";
-  return unpackFloats(layout, { codes, scale: scales }, undefined);
+  return unpackFloats(layout, { codes, scale: scales }, undefined, { rows: 1, columns: groupSize });
 }

@@ -1,5 +1,6 @@
 // Quantized weights of safetensors checkpoints, recognized by the names and dtypes of tensors.
-// Source: compressed-tensors 0.18, DeepSeek's and ModelOpt's float8 and NVFP4, gpt-oss, MLX, AutoGPTQ and GPTQModel, AutoAWQ.
+// Source: compressed-tensors 0.18, DeepSeek's and ModelOpt's float8 and NVFP4, ComfyUI, Quark, gpt-oss, MLX, AutoGPTQ and
+// GPTQModel, AutoAWQ.
 
 import type { FileDType } from "../../dtypes.js";
 import type { TensorInfo } from "../unpack.js";
@@ -8,7 +9,7 @@ import type { FloatLayout } from "./floats.js";
 
 /** A layout of quantized weights. */
 export type LayoutName =
-  | ("compressed-tensors" | "int8" | "mlx" | "mlx-float" | "gptq" | "awq")
+  | ("compressed-tensors" | "int8" | "rows-int8" | "mlx" | "mlx-float" | "gptq" | "awq")
   | FloatLayout;
 
 /** A quantized weight of a checkpoint: which tensors hold it. */
@@ -59,6 +60,13 @@ const PATTERNS: readonly {
     optional: {},
   },
   {
+    // bitsandbytes' LLM.int8().
+    layout: "rows-int8",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "SCB" },
+    optional: { order: "weight_format" },
+  },
+  {
     layout: "mlx",
     dtype: "uint32",
     needed: { packed: "weight", scale: "scales", offset: "biases" },
@@ -96,6 +104,27 @@ const PATTERNS: readonly {
     ranks: [2, 3],
   },
   {
+    // DeepSeek-V4.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "scale" },
+    optional: {},
+  },
+  {
+    // DeepSeek-V4's experts: two codes of e2m1 in a byte.
+    layout: "float4",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "scale" },
+    optional: {},
+  },
+  {
+    // Image models of ComfyUI.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "scale_weight" },
+    optional: {},
+  },
+  {
     layout: "float4",
     dtype: "uint8",
     needed: { codes: "weight_packed", scale: "weight_scale" },
@@ -131,6 +160,19 @@ const PATTERNS: readonly {
     needed: { codes: "weight", scale: "weight_scale", factor: "weight_scale_2" },
     optional: {},
   },
+  {
+    // Quark's MXFP4.
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "weight", scale: "weight_scale" },
+    optional: {},
+    without: "weight_scale_2",
+  },
+];
+
+/** The names of codes, in their module, that no tensor of numbers has. */
+export const CODE_NAMES: readonly string[] = [
+  ...["weight_packed", "qweight", "_blocks", "W_q", "_packed", "packed_weight", "weight_q"],
 ];
 
 /**
@@ -143,6 +185,7 @@ export function findQuantizedWeights(
 ): QuantizedWeight[] {
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
+    const own: QuantizedWeight[] = [];
     for (const { layout, dtype: each, needed, optional, without, ranks = [2] } of PATTERNS) {
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
@@ -152,16 +195,19 @@ export function findQuantizedWeights(
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
       if (without !== undefined && tensors.has(module + without)) continue;
-      const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
+      const marked = first === "weight" ? { ...optional, marker: "comfy_quant" } : optional;
+      const present = [...Object.entries(needed), ...Object.entries(marked).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
-      found.push({
+      own.push({
         layout: isAwq ? "awq" : layout,
         name: isEnding(first) ? module : `${module}weight`,
         module: module.replace(/\.$/, ""),
         parts,
       });
     }
+    // A weight that is of two layouts by its names is of none.
+    if (own.length === 1) found.push(own[0]);
   }
   return found;
 }

@@ -4,7 +4,7 @@ import { bytesOf, type FileDType } from "../../dtypes.js";
 import { misfit, type QuantizedValues, type StoredParts, type TensorInfo } from "../unpack.js";
 import { packingOf, unpackRows } from "./compressed.js";
 import type { QuantizationConfig } from "./config.js";
-import { floatShape, isFloatLayout, scaleBlockOf, unpackFloats } from "./floats.js";
+import { floatBlockOf, floatShape, isFloatLayout, scaleBlockOf, unpackFloats } from "./floats.js";
 import { unpackTransposed } from "./gptq.js";
 import { mlxFloatMode, mlxForm, unpackMlx, unpackMlxFloats } from "./mlx.js";
 import { sizeOf } from "./parts.js";
@@ -31,10 +31,20 @@ export function formOf(
   given?: readonly number[],
 ): WeightForm | undefined {
   const { packed, codes, scale, zeroPoint } = info;
-  if (isFloatLayout(layout) || layout === "int8") {
-    const shape = layout === "float4" ? floatShape(layout, codes.shape) : codes.shape;
-    const isFit = scaleBlockOf(shape, scale.shape, config) !== undefined;
+  if (isFloatLayout(layout)) {
+    const shape = floatShape(layout, codes.shape);
+    const isFit = floatBlockOf(layout, info, config) !== undefined;
     return isFit ? { bits: layout === "float4" ? 4 : 8, shape } : undefined;
+  }
+  if (config?.hasGroupIndex === true && info.groupIndex === undefined && layout !== "awq") {
+    const isIndexed = layout === "gptq" || layout === "compressed-tensors";
+    if (isIndexed && (scale.shape[layout === "gptq" ? 0 : 1] ?? 1) > 1) return undefined;
+  }
+  const hasZeros = layout === "int8" || layout === "compressed-tensors";
+  if (hasZeros && config?.hasZeroPoints === true && zeroPoint === undefined) return undefined;
+  if (layout === "int8") {
+    const isFit = scaleBlockOf(codes.shape, scale.shape, config) !== undefined;
+    return isFit ? { bits: 8, shape: codes.shape } : undefined;
   }
   const [height, width] = packed.shape;
   if (layout === "compressed-tensors") {
@@ -90,6 +100,8 @@ export function unpackWeight(
   if (isFloatLayout(layout)) return unpackFloats(layout, parts, config);
   if (layout === "mlx") return unpackMlx(parts, config, module);
   if (layout === "mlx-float") return unpackMlxFloats(parts);
-  if (layout === "gptq" || layout === "awq") return unpackTransposed(layout, parts, config);
+  if (layout === "gptq" || layout === "awq") {
+    return unpackTransposed(layout, parts, config, module);
+  }
   return unpackRows(parts, config);
 }

@@ -19,7 +19,7 @@ const DEEPEST = 64;
  * @throws {RangeError} `ZP_INVALID_FILE` if it is no object
  */
 export function readConfig(bytes: Uint8Array): Map<string, Value> {
-  const json = new JsonReader("config.json", bytes);
+  const json = new JsonReader("config.json", bytes, 0, true);
   const read = (depth: number): Value => {
     if (depth > DEEPEST) throw json.fail(`at most ${DEEPEST} levels`);
     const start = json.peek();
@@ -34,7 +34,7 @@ export function readConfig(bytes: Uint8Array): Map<string, Value> {
       return list;
     }
     if (start === '"') return json.string();
-    return /[-\d]/.test(start) ? new NumberText(json.numberText()) : json.literal();
+    return json.isNumber ? new NumberText(json.numberText()) : json.literal();
   };
   if (json.peek() !== "{") throw json.fail("an object");
   const config = read(0) as Map<string, Value>;

@@ -1,0 +1,211 @@
+// Checkpoints whose quantization is not understood: right values or a refusal, never codes as values.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { init } from "zeropoint";
+import { openModel, quantizeModel } from "zeropoint/models";
+import { rejects } from "../support/asserts.mjs";
+import { collect } from "../support/files/formats.mjs";
+
+await init();
+
+/** A safetensors file. @param tensors  [dtype, shape, typed array] by name */
+function fileOf(tensors) {
+  const header = {};
+  const parts = [];
+  let end = 0;
+  for (const [name, [dtype, shape, { buffer, byteOffset, byteLength }]] of Object.entries(
+    tensors,
+  )) {
+    header[name] = { dtype, shape, data_offsets: [end, end + byteLength] };
+    parts.push(new Uint8Array(buffer, byteOffset, byteLength));
+    end += byteLength;
+  }
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const file = new Uint8Array(8 + text.length + end);
+  new DataView(file.buffer).setBigUint64(0, BigInt(text.length), true);
+  file.set(text, 8);
+  let at = 8 + text.length;
+  for (const part of parts) {
+    file.set(part, at);
+    at += part.length;
+  }
+  return file;
+}
+
+const open = (tensors, config) =>
+  openModel(fileOf(tensors), {
+    externalData: (name) =>
+      name === "config.json" && config !== undefined
+        ? new TextEncoder().encode(typeof config === "string" ? config : JSON.stringify(config))
+        : new Uint8Array(0),
+  });
+
+const ramp = (length, first, step) => Float32Array.from({ length }, (_, i) => first + i * step);
+const bytes = (length) => Uint8Array.from({ length }, (_, i) => (i * 37 + 11) % 120);
+
+/** Checkpoints of one weight of [64, 96] or [64, 128], each with its configuration. */
+const LAYOUTS = {
+  "float8 with a scale for each row": {
+    config: { quantization_config: { quant_method: "fp8" } },
+    tensors: {
+      "m.weight": ["F8_E4M3", [64, 96], bytes(6144)],
+      "m.weight_scale": ["F32", [64, 1], ramp(64, 0.5, 0.01)],
+    },
+  },
+  "DeepSeek-V4's experts": {
+    config: { quantization_config: { quant_method: "fp8" } },
+    tensors: {
+      "m.weight": ["I8", [64, 48], new Int8Array(bytes(3072).buffer)],
+      "m.scale": ["F8_E8M0", [64, 3], bytes(192)],
+    },
+  },
+  "NVFP4 of ModelOpt": {
+    config: { quantization_config: { quant_method: "modelopt" } },
+    tensors: {
+      "m.weight": ["U8", [64, 48], bytes(3072)],
+      "m.weight_scale": ["F8_E4M3", [64, 6], bytes(384)],
+      "m.weight_scale_2": ["F32", [], ramp(1, 0.25, 0)],
+    },
+  },
+  "MXFP4 of Quark": {
+    config: { quantization_config: { quant_method: "quark" } },
+    tensors: {
+      "m.weight": ["U8", [64, 48], bytes(3072)],
+      "m.weight_scale": ["U8", [64, 3], bytes(192)],
+    },
+  },
+  MLX: {
+    config: { quantization: { bits: 4, group_size: 64 } },
+    tensors: {
+      "m.weight": ["U32", [64, 16], new Uint32Array(1024).map((_, i) => i * 2654435761)],
+      "m.scales": ["F32", [64, 2], ramp(128, 0.5, 0.01)],
+      "m.biases": ["F32", [64, 2], ramp(128, -3, 0.01)],
+    },
+  },
+  "int8 of bitsandbytes": {
+    config: { quantization_config: { quant_method: "bitsandbytes" } },
+    tensors: {
+      "m.weight": ["I8", [64, 96], new Int8Array(bytes(6144).buffer)],
+      "m.SCB": ["F32", [64], ramp(64, 0.5, 0.01)],
+    },
+  },
+};
+
+describe("a checkpoint with a part that is renamed, missing, transposed or of another dtype", () => {
+  for (const [name, { config, tensors }] of Object.entries(LAYOUTS)) {
+    it(`gives right values or is refused: ${name}`, async () => {
+      const right = (await (await open(tensors, config)).read("m.weight")).data;
+      const parts = Object.keys(tensors).filter((part) => part !== "m.weight");
+      for (const part of parts) {
+        const { [part]: own, ...others } = tensors;
+        const [, shape, data] = own;
+        const changed = {
+          renamed: { ...others, [`${part}_x`]: own },
+          "named otherwise": { ...others, "m.other": own },
+          missing: others,
+          transposed: { ...others, [part]: [own[0], shape.toReversed(), data] },
+          "of another dtype": {
+            ...others,
+            [part]: ["I16", shape, new Int16Array(data.length).fill(3)],
+          },
+        };
+        for (const [how, file] of Object.entries(changed)) {
+          const model = await open(file, config);
+          let got;
+          try {
+            got = (await model.read("m.weight")).data;
+          } catch (error) {
+            assert.match(error.code, /^ZP_(UNSUPPORTED_FILE|INVALID_FILE)$/, `${part} ${how}`);
+            assert.equal(
+              (await model.readBytes("m.weight")).length,
+              tensors["m.weight"][2].byteLength,
+            );
+            continue;
+          }
+          assert.deepEqual(got, right, `${part} ${how}`);
+        }
+      }
+    });
+  }
+
+  it("is kept byte for byte with what is beside it by quantizeModel", async () => {
+    const { config, tensors } = LAYOUTS["float8 with a scale for each row"];
+    const { "m.weight_scale": scale, ...others } = tensors;
+    const model = await open({ ...others, "m.wscale": scale }, config);
+    await rejects(model.read("m.weight"), RangeError, "ZP_UNSUPPORTED_FILE", /"m\.wscale"/);
+    const { files, report } = await quantizeModel(model, "int8-channel");
+    assert.equal(report.rows.find((row) => row.name === "m.weight").reason, "unknown quantization");
+    const again = await openModel(await collect(files[0].stream()));
+    assert.deepEqual([...again.tensors.keys()].sort(), ["m.weight", "m.wscale"]);
+    assert.deepEqual(await again.readBytes("m.weight"), await model.readBytes("m.weight"));
+  });
+});
+
+describe("ordinary models", () => {
+  it("with scales and zeros in their names are read as they are", async () => {
+    const two = ramp(4, 1, 1);
+    const names = [
+      "n.weight",
+      "n.scale",
+      "logit_scale",
+      "ls1.layer_scale",
+      "q.zero_point",
+      "n.bias",
+    ];
+    const tensors = Object.fromEntries(names.map((name) => [name, ["F32", [2, 2], two]]));
+    const model = await open({
+      ...tensors,
+      "e.position_ids": ["I64", [1, 2], new BigInt64Array(2)],
+    });
+    for (const name of names) assert.deepEqual((await model.read(name)).data, two);
+    for (const { layout } of model.tensors.values()) assert.equal(layout, undefined);
+  });
+
+  it("of float8 without any scales are read as they are", async () => {
+    const codes = ["F8_E4M3", [2, 2], Uint8Array.of(0x38, 0x40, 0x30, 0xb8)];
+    const model = await open({ "a.weight": codes, "a.bias": ["F32", [2], ramp(2, 0, 1)] });
+    assert.deepEqual([...(await model.read("a.weight")).data], [1, 2, 0.5, -1]);
+  });
+});
+
+describe("bitsandbytes", () => {
+  it("gives NF4 with quantized scales, and int8, as its formulas do", async () => {
+    const table = ramp(16, -1, 0.125);
+    const nestedTable = ramp(256, -1, 1 / 128);
+    const state = { quant_type: "nf4", blocksize: 64, shape: [3, 64], dtype: "float32" };
+    const nested = { nested_blocksize: 2, nested_dtype: "float32", nested_offset: 0.5 };
+    const text = new TextEncoder().encode(JSON.stringify({ ...state, ...nested }));
+    const codes = bytes(96);
+    const absmax = Uint8Array.of(200, 100, 50);
+    const nestedAbsmax = Float32Array.of(2, 4);
+    const model = await open({
+      "m.weight": ["U8", [96, 1], codes],
+      "m.weight.absmax": ["U8", [3], absmax],
+      "m.weight.quant_map": ["F32", [16], table],
+      "m.weight.nested_absmax": ["F32", [2], nestedAbsmax],
+      "m.weight.nested_quant_map": ["F32", [256], nestedTable],
+      "m.weight.quant_state.bitsandbytes__nf4": ["U8", [text.length], text],
+    });
+    const { data, shape } = await model.read("m.weight");
+    assert.deepEqual(shape, [3, 64]);
+    const expected = Float32Array.from({ length: 192 }, (_, i) => {
+      const code = i % 2 === 0 ? codes[i >> 1] >> 4 : codes[i >> 1] & 15;
+      const block = i >> 6;
+      const scale = Math.fround(nestedTable[absmax[block]] * nestedAbsmax[block >> 1]) + 0.5;
+      return table[code] * Math.fround(scale);
+    });
+    assert.deepEqual(data, expected);
+  });
+});
+
+describe("an unreadable configuration", () => {
+  it("is an error, and Python's numbers in one are none", async () => {
+    const { tensors } = LAYOUTS.MLX;
+    await rejects(open(tensors, '{"a": '), RangeError, "ZP_INVALID_FILE", /config\.json/);
+    const text =
+      '{"limit": [0.0, Infinity, -Infinity, NaN], "quantization": {"bits": 2, "group_size": 128}}';
+    const model = await open(tensors, text);
+    assert.deepEqual([...model.tensors.get("m.weight").shape], [64, 256]);
+  });
+});
