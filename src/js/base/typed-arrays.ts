@@ -282,6 +282,13 @@ export function newArrayLike<A extends NumberArray>(where: string, array: A, len
   return newArray(where, type as ArrayConstructor<unknown> as ArrayConstructor<A>, length);
 }
 
+/** A copy of a typed array, of the same type. */
+export function copyLike<A extends NumberArray>(where: string, array: A): A {
+  const copy = newArrayLike(where, array, arrayLength(array));
+  setArray(copy, array, 0);
+  return copy;
+}
+
 /** Bitwise or of all words; for `carried` -1, of w ^ (w << 1): the bits that differ from the bit below. */
 function joinBits(words: Int32Array | Uint8Array, carried: 0 | -1): number {
   let bits = 0;

@@ -15,7 +15,14 @@ import { aligned, type Memory } from "../core/memory.js";
 import { bytesIn } from "../core/views.js";
 import { TILE } from "../tensor/tiles.js";
 import type { NumberList, WeightLayout } from "./weight.js";
-import { joined, partOf, shiftOf, type WeightRows, type WeightShift } from "./weight-rows.js";
+import {
+  GrowingList,
+  isShared,
+  partOf,
+  shiftOf,
+  type WeightRows,
+  type WeightShift,
+} from "./weight-rows.js";
 
 /** Outputs of a panel: rows are packed from a multiple of this on. */
 const PANEL = 8;
@@ -151,6 +158,8 @@ function packRows(
 export class PackedWeight {
   declare readonly core: Core;
   #layout: WeightLayout;
+  readonly #scales: GrowingList;
+  readonly #zeroPoints: GrowingList;
   #placed: Placed;
   #owned: Owned | undefined;
   #rows = -1;
@@ -162,6 +171,8 @@ export class PackedWeight {
     const { memory } = core;
     // Without the reader of rows, which may hold a float weight.
     this.#layout = layout;
+    this.#scales = new GrowingList(layout.scales);
+    this.#zeroPoints = new GrowingList(layout.zeroPoints);
     this.core = core;
     const { outFeatures } = weight;
     this.#placed = begin(core, where, weight, outFeatures, shiftOf(weight), bias !== undefined);
@@ -233,11 +244,13 @@ export class PackedWeight {
     const layout = this.#layout;
     const before = layout.outFeatures;
     const outFeatures = before + added.outFeatures;
+    const scales = isShared(layout) ? undefined : this.#scales.joined(added.scales);
+    const zeroPoints = isShared(layout) ? undefined : this.#zeroPoints.joined(added.zeroPoints);
     const whole: WeightRows = {
       ...layout,
       outFeatures,
-      scales: joined(layout, layout.scales, added.scales),
-      zeroPoints: joined(layout, layout.zeroPoints, added.zeroPoints),
+      scales: scales ?? layout.scales,
+      zeroPoints: zeroPoints ?? layout.zeroPoints,
       rows: (first, count) => this.#joinedRows(where, added, first, count),
     };
     const { shift: own, capacity } = this.#placed;
@@ -267,6 +280,8 @@ export class PackedWeight {
       (this.#owned as Owned).block = to.block;
       this.#placed = to;
     }
+    if (scales !== undefined) this.#scales.keep(scales);
+    if (zeroPoints !== undefined) this.#zeroPoints.keep(zeroPoints);
     const { rows: _, ...grown } = whole;
     this.#layout = grown;
   }

@@ -13,6 +13,7 @@ import { activeCore } from "../core/init.js";
 import { checkQuantizeOptions } from "../quantize/options.js";
 import {
   type AnyQParams,
+  copiedQParams,
   type QuantizedTensorInput,
   qparamsBytes,
   qparamsResult,
@@ -125,9 +126,11 @@ export class QuantizedLinear extends Layer {
     return packedOf(this).outFeatures;
   }
 
-  /** The weight's scale and zero point or offset, dtype, scheme and granularity. */
+  /** The weight's scale and zero point or offset, dtype, scheme and granularity; a copy on each access. */
   get qparams(): AnyQParams {
-    return this.#qparams;
+    const where = "QuantizedLinear.qparams";
+    if (!(#weight in this)) throw notItself(where);
+    return copiedQParams(where, this.#qparams);
   }
 
   /** The precision of the input in products. */
@@ -278,9 +281,9 @@ export class QuantizedLinear extends Layer {
    * @example String(new QuantizedLinear(tensor([[1, 2]]))) // "QuantizedLinear(in_features=2, out_features=1, dtype=int8)"
    */
   override toString(): string {
-    const { inFeatures, outFeatures, qparams } = this;
+    const { inFeatures, outFeatures } = this;
     const dynamic = this.#reduceRange === undefined ? "" : ", activations=dynamic";
-    return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(qparams)}${dynamic})`;
+    return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(this.#qparams)}${dynamic})`;
   }
 }
 

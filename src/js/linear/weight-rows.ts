@@ -130,16 +130,57 @@ export function quantizedRows(
   });
 }
 
-/** Two lists, one after the other; scales and zero points that outputs share stay as they are. */
-export function joined(weight: WeightLayout, numbers: NumberList, more: NumberList): NumberList {
-  if (isShared(weight)) return numbers;
-  const Type = numbers instanceof Int32Array ? Int32Array : Float32Array;
-  const all = newArray<Int32Array | Float32Array>(
-    "QuantizedLinear.append",
-    Type,
-    numbers.length + more.length,
-  );
-  setArray(all, numbers as NumberArray, 0);
-  setArray(all, more as NumberArray, numbers.length);
-  return all;
+/** How many times the room of a list is multiplied when it is full. */
+const GROWTH = 1.125;
+
+/**
+ * Scales or zero points of a weight that rows are appended to, with room for more: appending copies what is appended,
+ * and the whole list only when the room is used up.
+ */
+export class GrowingList {
+  #numbers: Int32Array | Float32Array | readonly number[];
+  /** Length of the list, in an array that may have room for more. */
+  #length: number;
+  /** Whether the array is this object's own, so that it may be written beyond the length. */
+  #isOwn = false;
+
+  constructor(numbers: NumberList) {
+    this.#numbers = numbers as Int32Array;
+    this.#length = numbers.length;
+  }
+
+  /** The list with others after it, which `keep` makes the list; until then nothing has changed. */
+  joined(more: NumberList): Int32Array | Float32Array {
+    const where = "QuantizedLinear.append";
+    const length = this.#length + more.length;
+    const own = this.#numbers;
+    const hasRoom = this.#isOwn && own.length >= length;
+    const Type: typeof Int32Array | typeof Float32Array =
+      own instanceof Int32Array ? Int32Array : Float32Array;
+    const all = hasRoom
+      ? (own as Float32Array)
+      : newArray<Int32Array | Float32Array>(where, Type, Math.ceil(length * GROWTH));
+    if (!hasRoom) setArray(all, this.#list(), 0);
+    setArray(all, more as NumberArray, this.#length);
+    return subarrayOf(all, 0, length);
+  }
+
+  /** Keeps a result of `joined`. */
+  keep(joined: Int32Array | Float32Array): void {
+    const { buffer } = joined;
+    const room = buffer.byteLength / joined.BYTES_PER_ELEMENT;
+    this.#numbers =
+      joined instanceof Int32Array
+        ? new Int32Array(buffer, 0, room)
+        : new Float32Array(buffer, 0, room);
+    this.#length = joined.length;
+    this.#isOwn = true;
+  }
+
+  #list(): NumberArray {
+    const numbers = this.#numbers;
+    return (
+      Array.isArray(numbers) ? numbers : subarrayOf(numbers as Float32Array, 0, this.#length)
+    ) as NumberArray;
+  }
 }

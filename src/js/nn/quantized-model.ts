@@ -10,7 +10,7 @@ import { INSPECT, OWN } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
 import { QuantizedLinear } from "../linear/quantized-linear.js";
 import { unpackLinear } from "../linear/unpack-linear.js";
-import type { AnyQuantizedTensor, QuantizedTensor } from "../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor } from "../quantize/quantized-tensor.js";
 import type { TensorInput } from "../tensor/check.js";
 import { type Tensor, tensor } from "../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../torch/tensor.js";
@@ -47,6 +47,7 @@ export class QuantizedModel {
    * for (const { name, weight } of quantized.layers) console.log(name, weight?.dtype, weight?.scale);
    */
   get layers(): readonly QuantizedLayer[] {
+    const where = "QuantizedModel.layers";
     return convertedOf(this).map((converted) => {
       const { name, layer, method, q, input, output, fused, reduceRange } = converted.parts;
       const isPacked = layer instanceof QuantizedLinear;
@@ -57,7 +58,7 @@ export class QuantizedModel {
         name,
         type: layer.typeName,
         method,
-        ...(weight && { weight: shownQuantized(weight as QuantizedTensor) }),
+        ...(weight && { weight: isPacked ? weight : shownQuantized(where, weight) }),
         ...(weight && bias && { bias: tensor(bias) }),
         ...(input && { input: { ...input } }),
         ...(output && { output: { ...output } }),

@@ -4,6 +4,7 @@ import { checkBoolean, wrongKind, wrongNumber } from "../base/check.js";
 import { DTYPES } from "../base/dtype.js";
 import { typeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
+import { copyLike } from "../base/typed-arrays.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkZeroPoint } from "../tensor/codes.js";
 import { copyTensor, Tensor } from "../tensor/tensor.js";
@@ -173,9 +174,10 @@ export class RecordingObserver extends PassiveObserver {
     fixFields<RecordingObserver>(this, { dtype });
   }
 
-  /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */
+  /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. Copies on each access. */
   get tensors(): readonly Tensor[] {
-    return [...this.#tensors];
+    const where = `${this.where}.tensors`;
+    return this.#tensors.map(({ data, shape }) => new Tensor(copyLike(where, data), [...shape]));
   }
 
   override observe<X extends TensorInput>(x: X): X {

@@ -2,7 +2,7 @@
 
 import { type Codes, DTYPES, type DType } from "../base/dtype.js";
 import { fieldsOf } from "../base/fields.js";
-import type { NumberArray } from "../base/typed-arrays.js";
+import { copyLike, type NumberArray } from "../base/typed-arrays.js";
 import type { TensorInput } from "../tensor/check.js";
 import type { Granularity, Layout, Slices } from "../tensor/granularity.js";
 import type { NestedNumbers } from "../tensor/tensor.js";
@@ -261,6 +261,21 @@ export function qparamsResult(
     ? { dtype, scheme, scale, offset: zeroPoint }
     : { dtype, scheme, scale, zeroPoint };
   return withSlices(result, slices) as AnyQParams;
+}
+
+const SHAPED = ["scale", "zeroPoint", "offset"] as const;
+
+/** Own copies of qparams in the fields of an object: a reader that writes to them changes only the copies. */
+export function copiedQParams<Q extends object>(where: string, qparams: Q): Q {
+  const copy = { ...qparams } as Record<string, unknown>;
+  for (const name of SHAPED) {
+    // A field of Object.prototype is none of the qparams.
+    if (!Object.hasOwn(copy, name)) continue;
+    const numbers = copy[name] as number | undefined | { data: NumberArray; shape: number[] };
+    if (typeof numbers !== "object") continue;
+    copy[name] = { data: copyLike(where, numbers.data), shape: [...numbers.shape] };
+  }
+  return copy as Q;
 }
 
 /**

@@ -141,6 +141,38 @@ describe("QuantizedLinear.append", () => {
     grown.dispose();
   });
 
+  it("costs as much as the appended rows, however many the layer has", () => {
+    const options = { dtype: "int4", groupSize: 4 };
+    const row = rowsOf(0, 1);
+    /** Values of the arrays that 100 appends make. */
+    const madeBy = (rows) => {
+      const own = new QuantizedLinear(tensor(random.normal(rows * K), [rows, K]), options);
+      // The first one makes room.
+      own.append(row);
+      const types = ["Float32Array", "Int32Array", "Int8Array", "Float64Array"];
+      const originals = types.map((name) => globalThis[name]);
+      let made = 0;
+      const construct = (type, args, target) => {
+        if (typeof args[0] === "number") made += args[0];
+        return Reflect.construct(type, args, target);
+      };
+      for (const [i, name] of types.entries()) {
+        globalThis[name] = new Proxy(originals[i], { construct });
+      }
+      try {
+        for (let i = 0; i < 100; i++) own.append(row);
+      } finally {
+        for (const [i, name] of types.entries()) globalThis[name] = originals[i];
+      }
+      assert.equal(own.outFeatures, rows + 101);
+      own.dispose();
+      return made;
+    };
+    const [few, many] = [madeBy(1000), madeBy(20_000)];
+    assert.ok(few > 0);
+    assert.ok(many <= few, `${many} values for a layer of 20000 rows, ${few} for one of 1000`);
+  });
+
   it("holds one block at a time, and gives it back", async () => {
     const core = await loadBuild("test", embedded, { build: "baseline" });
     const { allocate, release } = core.module;

@@ -35,9 +35,10 @@ import {
   checkWeight,
   parameters,
   parametersOf,
+  quantizedOf,
   setQuantized,
   shown,
-  shownQuantized,
+  showQuantized,
   weightBytes,
 } from "./parameters.js";
 
@@ -127,11 +128,11 @@ export function quantizedRows(
 export class Embedding extends Layer {
   static override readonly typeName = "Embedding";
   /**
-   * float32 of shape [numEmbeddings, embeddingDim]; a copy of the argument. Of a quantized table its
-   * values, dequantized on each access.
+   * float32 of shape [numEmbeddings, embeddingDim]; a copy of the argument, on which the layer computes: writing to
+   * its values changes the layer. Of a quantized table its values, dequantized on each access.
    */
   declare readonly weight: Tensor;
-  /** The table as given, if it is quantized; a copy. */
+  /** The table as given, if it is quantized; a copy on each access. */
   declare readonly quantizedWeight: AnyQuantizedTensor | TorchQuantizedTensor | undefined;
   /** The number of rows of the table. */
   declare readonly numEmbeddings: number;
@@ -157,7 +158,7 @@ export class Embedding extends Layer {
     if (isQuantized) {
       const get = setQuantized(this, core, own as AnyQuantized, undefined);
       Object.defineProperty(this, "weight", { get });
-      fixFields<Embedding>(this, { quantizedWeight: shownQuantized(own as AnyQuantized) });
+      showQuantized(this, own as AnyQuantized);
     } else {
       parameters.set(this, { core, weight: own as Tensor, bias: undefined });
       fixFields<Embedding>(this, { weight: shown(own as Tensor) });
@@ -190,8 +191,9 @@ export class Embedding extends Layer {
   }
 
   protected override extraText(): string {
-    const { numEmbeddings, embeddingDim, quantizedWeight } = this;
-    const how = quantizedWeight ? `, ${qparamsText(quantizedWeight as QuantizedTensor)}` : "";
+    const { numEmbeddings, embeddingDim } = this;
+    const quantized = quantizedOf(this);
+    const how = quantized ? `, ${qparamsText(quantized as QuantizedTensor)}` : "";
     return `${numEmbeddings}, ${embeddingDim}${how}`;
   }
 }

@@ -42,9 +42,9 @@ export class LayerNorm extends Layer {
   static override readonly typeName = "LayerNorm";
   /** The lengths of the last axes of the input, over which it is normalized. */
   declare readonly normalizedShape: readonly number[];
-  /** float32 of shape `normalizedShape`, the factor; a copy of the argument. */
+  /** float32 of shape `normalizedShape`, the factor; a copy of the argument, on which the layer computes. */
   declare readonly weight: Tensor | undefined;
-  /** float32 of shape `normalizedShape`, the summand; a copy of the argument. */
+  /** float32 of shape `normalizedShape`, the summand; a copy of the argument, on which the layer computes. */
   declare readonly bias: Tensor | undefined;
   /** Added to the variance. */
   declare readonly eps: number;

@@ -25,9 +25,10 @@ import {
   checkWeight,
   parameters,
   parametersOf,
+  quantizedOf,
   setQuantized,
   shown,
-  shownQuantized,
+  showQuantized,
   weightBytes,
 } from "./parameters.js";
 
@@ -52,14 +53,14 @@ export interface LinearLayerOptions {
  */
 export class Linear extends Layer {
   static override readonly typeName = "Linear";
-  /**float32 of shape [outFeatures, inFeatures]; a copy of the argument. Of a quantized weight its values,
-   * float32 of shape [outFeatures, inFeatures]; a copy of the argument. Of a quantized weight its values,
-   * dequantized on each access.
+  /**
+   * float32 of shape [outFeatures, inFeatures]; a copy of the argument, on which the layer computes: writing to its
+   * values changes the layer. Of a quantized weight its values, dequantized on each access.
    */
   declare readonly weight: Tensor;
-  /** The weight as given, if it is quantized; a copy. */
+  /** The weight as given, if it is quantized; a copy on each access. */
   declare readonly quantizedWeight: AnyQuantizedTensor | TorchQuantizedTensor<"qint8"> | undefined;
-  /** float32 of shape [outFeatures]; a copy of the argument. */
+  /** float32 of shape [outFeatures]; a copy of the argument, on which the layer computes. */
   declare readonly bias: Tensor | undefined;
   /** Values per row of input. */
   declare readonly inFeatures: number;
@@ -96,8 +97,7 @@ export class Linear extends Layer {
       weightCodes(where, checkQuantized(where, "weight", fromTorch(where, quantized), false));
       const get = setQuantized(this, core, quantized, ownBias);
       Object.defineProperty(this, "weight", { get });
-      const shownWeight = shownQuantized(quantized) as typeof quantized;
-      fixFields<Linear>(this, { quantizedWeight: shownWeight });
+      showQuantized(this, quantized);
     } else {
       parameters.set(this, { core, weight: own as Tensor, bias: ownBias });
       fixFields<Linear>(this, { weight: shown(own as Tensor) });
@@ -130,8 +130,8 @@ export class Linear extends Layer {
   protected override extraText(): string {
     const { inFeatures, outFeatures, bias } = this;
     const hasBias = bias === undefined ? "False" : "True";
-    const { quantizedWeight } = this;
-    const how = quantizedWeight ? `, ${qparamsText(quantizedWeight as QuantizedTensor)}` : "";
+    const quantized = quantizedOf(this);
+    const how = quantized ? `, ${qparamsText(quantized as QuantizedTensor)}` : "";
     return `in_features=${inFeatures}, out_features=${outFeatures}, bias=${hasBias}${how}`;
   }
 }

@@ -1,9 +1,8 @@
 // Parameters of layers, and the core that a layer with a weight runs on.
 
-import type { Codes } from "../../base/dtype.js";
 import { notItself, rangeError } from "../../base/errors.js";
 import { showShape } from "../../base/format-value.js";
-import { arrayLength, newArrayLike, setArray } from "../../base/typed-arrays.js";
+import { copyLike } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { runOn } from "../../core/init.js";
 import type { Layer } from "../../linear/layer.js";
@@ -12,6 +11,7 @@ import { checkQuantized } from "../../quantize/check.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import {
   type AnyQuantizedTensor,
+  copiedQParams,
   type QuantizedTensor,
   quantizedResult,
   storedBytes,
@@ -111,33 +111,35 @@ export function checkQuantizedWeight(where: string, weight: unknown, axes?: stri
   if (looksTorchQuantized(given)) {
     const { codes, shape, dtype, qparams } = checkQTensor(where, "weight", given);
     checkMatrix(where, shape, axes);
-    const data = copyCodes(where, codes);
+    const data = copyLike(where, codes);
     if (!areOfChannels(qparams)) return perTensorTensor(data, shape, dtype, qparams);
     const { axis, scales, zeroPoints } = qparams;
     const own = {
       axis,
-      scales: copyCodes(where, scales),
-      zeroPoints: copyCodes(where, zeroPoints),
+      scales: copyLike(where, scales),
+      zeroPoints: copyLike(where, zeroPoints),
     };
     return perChannelTensor(data, shape, dtype, own);
   }
   const checked = checkQuantized(where, "weight", given, true);
   checkMatrix(where, checked.shape, axes);
-  const data = copyCodes(where, checked.codes);
+  const data = copyLike(where, checked.codes);
   return quantizedResult(data, checked.shape, checked.qparams, checked);
 }
 
-const copyCodes = <A extends Codes | Float32Array | Float64Array>(where: string, array: A): A => {
-  const copy = newArrayLike(where, array, arrayLength(array));
-  setArray(copy, array, 0);
-  return copy;
-};
+/** A quantized weight for users: a copy, on other arrays. */
+export function shownQuantized<Q extends AnyQuantized>(where: string, q: Q): Q {
+  const own = { ...copiedQParams(where, q), data: copyLike(where, q.data), shape: [...q.shape] };
+  return q instanceof TorchQuantizedTensor
+    ? Object.assign(Object.create(TorchQuantizedTensor.prototype) as Q, own)
+    : own;
+}
 
-/** A quantized weight for users: a record of its own on the same arrays. */
-export const shownQuantized = (q: AnyQuantized): AnyQuantized =>
-  q instanceof TorchQuantizedTensor
-    ? Object.assign(Object.create(TorchQuantizedTensor.prototype) as TorchQuantizedTensor, q)
-    : { ...q };
+/** Defines the field `quantizedWeight` of a layer: a copy on each access. */
+export function showQuantized(layer: Layer, quantized: AnyQuantized): void {
+  const get = () => shownQuantized(layer.typeName, quantized);
+  Object.defineProperty(layer, "quantizedWeight", { get, enumerable: true });
+}
 
 /** Checks and copies a weight. @param axes  names of its axes */
 export function checkWeight(where: string, weight: unknown, axes?: string): Tensor {
