@@ -317,8 +317,10 @@ export interface CheckedQuantized extends CheckedMeta {
 
 /**
  * Checks everything about a quantized tensor but its codes.
- * @param isCopied  as in `checkQParams`
- * @param wanted    its description in messages
+ * @param isCopied      as in `checkQParams`
+ * @param wanted        its description in messages
+ * @param checkContent  compares codes or bytes with the shape. It is called before scales are spread over the shape:
+ *   work and memory are bounded by data that exist.
  */
 export function checkQuantizedMeta(
   where: string,
@@ -326,6 +328,7 @@ export function checkQuantizedMeta(
   value: unknown,
   isCopied: boolean,
   wanted = "a quantized tensor: { data,",
+  checkContent?: (shape: readonly number[], dtype: DType, fields: QuantizedFields) => void,
 ): CheckedMeta {
   const given = readQuantized(value);
   if (!(given instanceof QuantizedFields)) {
@@ -341,6 +344,7 @@ export function checkQuantizedMeta(
   const dtype = checkDType(where, `${argument}.dtype`, given.dtype);
   const shape = checkOwnShape(where, argument, given.shape, given.dims);
   const slices = checkSlices(where, argument, shape, axis, groupSize);
+  checkContent?.(shape, dtype, given);
   const shift = checkShift(where, argument, zeroPoint, offset);
   const qparams = checkQParams(where, argument, scale, shift, shape, slices, dtype, isCopied);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
@@ -357,11 +361,11 @@ export function checkQuantized(
   value: unknown,
   isCopied: boolean,
 ): CheckedQuantized {
-  const given = readQuantized(value);
-  const meta = checkQuantizedMeta(where, argument, given, isCopied);
-  const { qparams, shape, size, dtype, scheme, slices } = meta;
-  const { data } = given as QuantizedFields;
-  const codes = checkCodes(where, `${argument}.data`, data, dtype);
-  checkSize(where, argument, shape, arrayLength(codes));
-  return { qparams, shape, size, dtype, scheme, slices, codes };
+  let codes: Codes | undefined;
+  const checkContent = (shape: readonly number[], dtype: DType, { data }: QuantizedFields) => {
+    codes = checkCodes(where, `${argument}.data`, data, dtype);
+    checkSize(where, argument, shape, arrayLength(codes));
+  };
+  const meta = checkQuantizedMeta(where, argument, value, isCopied, undefined, checkContent);
+  return { ...meta, codes: codes as unknown as Codes };
 }

@@ -16,6 +16,7 @@ import {
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
 import type { Granularity } from "../tensor/granularity.js";
+import { sizeOf } from "../tensor/shape.js";
 import { TILE } from "../tensor/tiles.js";
 import { type CheckedQuantized, checkQuantized, checkQuantizedMeta } from "./check.js";
 import {
@@ -114,8 +115,12 @@ interface CheckedPacked extends Omit<CheckedQuantized, "codes"> {
 
 /** Checks the arguments of `unpack`. */
 function checkPacked(where: string, bytes: unknown, meta: unknown): CheckedPacked {
-  const checked = checkQuantizedMeta(where, "meta", meta, true, "what bytes do not hold: {");
-  return { ...checked, bytes: checkBytes(where, bytes, checked.size, checked.dtype) };
+  let own: Uint8Array | undefined;
+  const wanted = "what bytes do not hold: {";
+  const checked = checkQuantizedMeta(where, "meta", meta, true, wanted, (shape, dtype) => {
+    own = checkBytes(where, bytes, sizeOf(shape), dtype);
+  });
+  return { ...checked, bytes: own as unknown as Uint8Array };
 }
 
 function checkBytes(where: string, value: unknown, size: number, dtype: DType): Uint8Array {
