@@ -46,13 +46,13 @@ export const BUDGETS = {
   [WITH_OBSERVERS]: 87_500,
   [EVERYTHING]: 93_000,
   [TORCH]: 93_500,
-  [MODELS]: 129_000,
+  [MODELS]: 130_000,
   [analyzing("safetensors")]: 112_500,
   [analyzing("GGUF")]: 102_500,
   [analyzing("ONNX")]: 109_500,
   [converting("safetensors")]: 106_500,
   [converting("GGUF")]: 91_500,
-  [converting("ONNX")]: 105_000,
+  [converting("ONNX")]: 105_500,
 };
 
 /** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */

@@ -100,7 +100,9 @@ function withOwnColors(sheet) {
   const style = readFileSync(at("../styles/tokens.css"), "utf8");
   const names = Object.entries(CODE_COLORS);
   return sheet.replace(/(--(light|dark)-[\w-]+: )(#\w+)/g, (_, property, theme, color) => {
-    const [name] = names.find(([, colors]) => colors.includes(color)) ?? [];
+    // Some tokens have their colour with an alpha value, which is 1.
+    const opaque = color.length === 9 ? color.replace(/FF$/i, "") : color;
+    const [name] = names.find(([, colors]) => colors.includes(opaque)) ?? [];
     const [, light, dark] =
       new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(style) ?? [];
     if (!light) throw new Error(`TypeDoc's highlight.css has a colour that is not known: ${color}`);

@@ -367,5 +367,8 @@ export function checkQuantized(
     checkSize(where, argument, shape, arrayLength(codes));
   };
   const meta = checkQuantizedMeta(where, argument, value, isCopied, undefined, checkContent);
-  return { ...meta, codes: codes as unknown as Codes };
+  const checked = codes as unknown as Codes;
+  // Reading scales may run a user's code, which may resize the array.
+  checkSize(where, argument, meta.shape, arrayLength(checked));
+  return { ...meta, codes: checked };
 }

@@ -115,12 +115,12 @@ interface CheckedPacked extends Omit<CheckedQuantized, "codes"> {
 
 /** Checks the arguments of `unpack`. */
 function checkPacked(where: string, bytes: unknown, meta: unknown): CheckedPacked {
-  let own: Uint8Array | undefined;
   const wanted = "what bytes do not hold: {";
   const checked = checkQuantizedMeta(where, "meta", meta, true, wanted, (shape, dtype) => {
-    own = checkBytes(where, bytes, sizeOf(shape), dtype);
+    checkBytes(where, bytes, sizeOf(shape), dtype);
   });
-  return { ...checked, bytes: own as unknown as Uint8Array };
+  // Again: reading scales may run a user's code, which may resize the array.
+  return { ...checked, bytes: checkBytes(where, bytes, checked.size, checked.dtype) };
 }
 
 function checkBytes(where: string, value: unknown, size: number, dtype: DType): Uint8Array {
