@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cfloat>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "compare.h"
@@ -70,7 +71,8 @@ class Index {
       std::vector<std::uint32_t> counts(count * (1 + parts));
       EXPECT_EQ(scan_vectors(segments_, format_, queries, k, mask, capacity, found, counts),
                 Status::kOk);
-      if (std::find(counts.begin(), counts.begin() + count, kNoRoom) != counts.begin() + count) {
+      const std::span<const std::uint32_t> found_counts(counts.data(), count);
+      if (std::ranges::find(found_counts, kNoRoom) != found_counts.end()) {
         EXPECT_LT(capacity, 4 * (rows + k + 8));
         continue;
       }
@@ -154,7 +156,7 @@ TEST(Search, BoundsHoldTheScoreOfEveryRowAndKeepTheNearest) {
     const VectorFormat format{n, similarity, codes, Originals::kNone};
     const Index index(format, x, 1 + random.below(80));
     std::vector<float> query = random.uniforms(n, -size, size);
-    if (random.below(3) == 0) std::copy_n(x.begin() + (rows / 2) * n, n, query.begin());
+    if (random.below(3) == 0) std::copy_n(x.data() + (rows / 2) * n, n, query.begin());
     const auto prepared = index.prepare(query);
     // All rows are candidates of as many as there are.
     const std::vector<Candidate> all = index.scan(prepared, rows)[0];
@@ -275,7 +277,13 @@ TEST(Search, IsTheSameForAnyNumberOfThreadsSegmentsAndQueries) {
       for (std::size_t q = 0; q < 20; ++q) {
         ASSERT_EQ(found[q].size(), expected[q].size());
         for (std::size_t i = 0; i < found[q].size(); ++i) {
-          EXPECT_EQ(std::memcmp(&found[q][i], &expected[q][i], sizeof(Candidate)), 0);
+          const Candidate& a = found[q][i];
+          const Candidate& b = expected[q][i];
+          EXPECT_EQ(std::bit_cast<std::uint64_t>(a.score), std::bit_cast<std::uint64_t>(b.score));
+          EXPECT_EQ(std::bit_cast<std::uint64_t>(a.lower), std::bit_cast<std::uint64_t>(b.lower));
+          EXPECT_EQ(std::bit_cast<std::uint64_t>(a.upper), std::bit_cast<std::uint64_t>(b.upper));
+          EXPECT_EQ(a.row, b.row);
+          EXPECT_EQ(a.order, b.order);
         }
       }
     }

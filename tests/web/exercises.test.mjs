@@ -36,7 +36,8 @@ async function openNotebook(id, sources = []) {
         const text = JSON.stringify({ original: starter, source });
         localStorage.setItem(`${prefix}${notebook}-exercise-${id}`, text);
       }
-      location.hash = notebook;
+      // Without a hashchange event: a reload would end the loading of the view, which Firefox reports.
+      history.replaceState(null, "", `#${notebook}`);
     },
     id,
     sources,

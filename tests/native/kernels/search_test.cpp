@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "compare.h"
@@ -97,7 +97,12 @@ TEST(SearchRows, EqualTheReference) {
       kernels::encode_row_f32(x.data(), n, scale, codes.data(), noise);
       reference::encode_row_f32(x.data(), n, scale, expected_codes.data(), expected_noise);
       EXPECT_EQ(codes, expected_codes);
-      EXPECT_EQ(std::memcmp(&noise, &expected_noise, sizeof(noise)), 0);
+      for (int lane = 0; lane < 4; ++lane) {
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(noise.noise[lane]),
+                  std::bit_cast<std::uint64_t>(expected_noise.noise[lane]));
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(noise.squares[lane]),
+                  std::bit_cast<std::uint64_t>(expected_noise.squares[lane]));
+      }
     }
   }
 }

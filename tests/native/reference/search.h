@@ -20,7 +20,7 @@ inline int row_code(const std::uint8_t* row, std::size_t i, int bits) {
 inline std::int32_t dot_row(const std::uint8_t* row, const std::int16_t* query, std::size_t n,
                             int bits) {
   std::int64_t sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += row_code(row, i, bits) * query[i];
+  for (std::size_t i = 0; i < n; ++i) sum += std::int64_t{row_code(row, i, bits)} * query[i];
   return static_cast<std::int32_t>(sum);
 }
 
