@@ -123,7 +123,7 @@ inline constexpr std::uint32_t kNoRoom = UINT32_MAX;
                                   std::size_t capacity, std::span<Candidate> candidates,
                                   std::span<std::uint32_t> counts);
 
-/// Decides among candidates by the originals: removes those that cannot be among the k best, in
+/// Decides among candidates by the originals: removes rows that cannot be among the k best, in
 /// double with bounds, computes the scores of the rest exactly, rounded once to double (ties to
 /// even), and sorts them, best first, ties by order.
 ///

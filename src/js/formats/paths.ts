@@ -1,4 +1,4 @@
-// The names that a model's file has for its other files: shards, splits, external data. Whoever made the file chose them.
+// The names that a model's file has for its other files: shards, splits, external data. They are hostile input: the file's author chose them.
 
 import { fileError } from "./source.js";
 

@@ -38,7 +38,7 @@ export async function bodyOfLength(
     const { done, value } = (await reader?.read()) ?? { done: true };
     if (done || value === undefined) return filled === length ? bytes : filled;
     if (value.length > length - filled) {
-      // What is left of the body ends by itself.
+      // The rest of the body ends by itself.
       reader?.cancel().catch(() => undefined);
       return undefined;
     }
