@@ -196,10 +196,12 @@ TEST(Search, ErrorOfARowIsTheNormOfWhatItsCodesLose) {
       long double noise = 0;
       const std::uint8_t* const own = segment.codes + row * vector_bytes(n, codes);
       for (std::size_t i = 0; i < n; ++i) {
-        int code = static_cast<std::int8_t>(own[i]);
-        if (codes == VectorCodes::kInt4) {
+        int code = 0;
+        if (codes == VectorCodes::kInt8) {
+          code = static_cast<std::int8_t>(own[i]);
+        } else if (codes == VectorCodes::kInt4) {
           code = static_cast<std::int8_t>(i % 2 == 0 ? own[i / 2] << 4 : own[i / 2]) >> 4;
-        } else if (codes == VectorCodes::kBinary) {
+        } else {
           code = (own[i / 8] >> (i % 8) & 1) != 0 ? 1 : -1;
         }
         const long double lost =

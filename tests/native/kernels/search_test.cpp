@@ -57,7 +57,7 @@ TEST(SearchDots, EqualPlainSumsAtEveryLength) {
   Random random(51);
   for (const std::size_t n : kLengths) {
     if (n == 0) continue;
-    for (const std::size_t count : {1, 3, 4, 5, 9}) {
+    for (const std::size_t count : {1U, 3U, 4U, 5U, 9U}) {
       expect_dots(random, n, count, 8, 32767);
       expect_dots(random, n, count, 4, 32767);
       expect_dots(random, n, count, 1, 31);
