@@ -2,6 +2,7 @@
 // take them: constructors run in the order in which files are linked, which is that of their names.
 #include "bindings/register.h"
 #include "core/dot_choice.h"
+#include "kernels/relaxed.h"
 #include "zeropoint/zeropoint.h"
 
 namespace zeropoint::bindings {

@@ -2,6 +2,7 @@
 #include "bindings/marshal.h"
 #include "bindings/register.h"
 #include "core/dot_choice.h"
+#include "kernels/relaxed.h"
 #include "zeropoint/zeropoint.h"
 
 namespace zeropoint::bindings {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/panels.h"
+#include "kernels/relaxed.h"
 #include "zeropoint/linear.h"
 
 namespace zeropoint {

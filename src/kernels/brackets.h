@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/qparams_lanes.h"
+#include "kernels/relaxed.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/panels.h"
+#include "kernels/relaxed.h"
 
 namespace zeropoint::kernels {
 namespace {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/kernels.h"
+#include "kernels/relaxed.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {

@@ -20,11 +20,6 @@ inline Doubles operator-(Doubles a, Doubles b) {
   return {wasm_f64x2_sub(a.low, b.low), wasm_f64x2_sub(a.high, b.high)};
 }
 
-/// a * b + c, where a * b is exact: see simd.h.
-inline Doubles add_exact_product(Doubles a, Doubles b, Doubles c) {
-  return {add_exact_product(a.low, b.low, c.low), add_exact_product(a.high, b.high, c.high)};
-}
-
 inline Doubles splat(double value) { return {wasm_f64x2_splat(value), wasm_f64x2_splat(value)}; }
 
 /// The upper half of a vector as its lower one.

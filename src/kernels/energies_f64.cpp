@@ -5,6 +5,7 @@
 
 #include "kernels/doubles.h"
 #include "kernels/kernels.h"
+#include "kernels/relaxed.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {

@@ -8,6 +8,7 @@
 #include "kernels/doubles.h"
 #include "kernels/panel_sums.h"
 #include "kernels/panels.h"
+#include "kernels/relaxed.h"
 
 namespace zeropoint::kernels {
 namespace {

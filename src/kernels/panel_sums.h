@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/panels.h"
+#include "kernels/relaxed.h"
 
 namespace zeropoint::kernels {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/panels.h"
+#include "kernels/relaxed.h"
 
 namespace zeropoint::kernels {
 namespace {

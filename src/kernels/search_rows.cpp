@@ -1,6 +1,7 @@
 // Quantizes a row, four values a step, and sums its error in double.
 // Parity: bit-identical to reference/search.h; value i always goes to partial sum i % 4.
 #include "kernels/doubles.h"
+#include "kernels/relaxed.h"
 #include "kernels/search.h"
 #include "kernels/simd.h"
 
