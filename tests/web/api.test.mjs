@@ -6,12 +6,12 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { axeViolations, onceForAll } from "./axe.mjs";
-import { PATIENCE } from "./browser.mjs";
 import {
   chromiumOnly,
   click,
   emulate,
   launchBrowser,
+  openPage,
   serveSite,
   textOf,
   waitFor,
@@ -32,23 +32,8 @@ describe("The API reference", () => {
     await site?.close();
   });
 
-  async function open(path) {
-    const context = await browser.createBrowserContext();
-    const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE);
-    await page.setViewport({ width: 1280, height: 900 });
-    const problems = [];
-    page.on("console", (message) => {
-      if (["error", "warn"].includes(message.type())) problems.push(message.text());
-    });
-    page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
-    page.on("request", (request) => {
-      // Firefox reports its built-in fonts, at data: addresses.
-      const isOwn = request.url().startsWith(site.origin) || request.url().startsWith("data:");
-      if (!isOwn) problems.push(`request: ${request.url()}`);
-    });
-    await page.goto(site.url + path);
-    return { page, problems, close: () => context.close() };
+  function open(path) {
+    return openPage(browser, site.url + path, { isLive: path === "" });
   }
 
   it("is linked from the page, and has a page for every function", async () => {
@@ -74,7 +59,7 @@ describe("The API reference", () => {
       const { page, problems, close } = await open(path);
       await page.waitForSelector("#tsd-nav-container li");
       assert.ok((await textOf(page, "main")).length > 200);
-      assert.deepEqual(problems, []);
+      assert.deepEqual(await problems(), []);
       await close();
     });
   }

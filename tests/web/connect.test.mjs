@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { launchBrowser, PATIENCE } from "./browser.mjs";
-import { waitFor } from "./page.mjs";
+import { openPage, waitFor } from "./page.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
 
 let browser;
@@ -16,14 +16,14 @@ after(() => browser?.close());
 /** The result of a scenario of in-browser/connect-page.js on a page served with these options. */
 async function answerOf(scenario, options) {
   const site = await servePackage(options);
-  const page = await browser.newPage();
-  page.setDefaultTimeout(PATIENCE);
+  const script = "/tests/web/in-browser/connect-page.js";
+  const visit = await openPage(browser, `${site.origin}/page?script=${script}`, { isLive: false });
+  const { page } = visit;
   try {
-    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/connect-page.js`);
     await waitFor(page, () => globalThis.run);
     return await page.evaluate((name) => globalThis.run(name), scenario);
   } finally {
-    await page.close();
+    await visit.close();
     await site.close();
   }
 }

@@ -1,8 +1,9 @@
 // The built page in a real browser, operated as by a user.
 
-import { browserName, PATIENCE } from "./browser.mjs";
+import { browserName } from "./browser.mjs";
 
 export { chromiumOnly, launchBrowser } from "./browser.mjs";
+export { emulate, openPage } from "./open-page.mjs";
 export { SUB_PATH, serveSite } from "./serve.mjs";
 
 /** Options for tests that run in the whole suite of the page, and not in the default one of scripts/test/test.mjs. */
@@ -12,105 +13,6 @@ export const inWholeSuite = {
 
 /** Headers that block all scripts, for the page as seen without scripts. */
 export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" };
-
-/**
- * Opens the page and records errors and policy violations.
- * @param {import("puppeteer-core").Browser} browser
- * @param {string} url
- * @param {{ viewport?: { width: number, height: number }, colorScheme?: string,
- *   reducedMotion?: string, isLive?: boolean, isPrivate?: boolean, prepare?: () => void }} options
- *   isLive: whether scripts may run; if so, waits for them; isPrivate: whether nothing of the visit reaches the disk;
- *   prepare: runs in the page before its scripts
- */
-export async function openPage(browser, url, options = {}) {
-  const {
-    viewport,
-    colorScheme,
-    reducedMotion,
-    isLive = true,
-    isPrivate = true,
-    prepare,
-  } = options;
-  const { page, close } = isPrivate
-    ? await emptyPage(browser, url)
-    : await pageIn(browser.defaultBrowserContext());
-  page.setDefaultTimeout(PATIENCE);
-  await page.setViewport(viewport ?? { width: 1280, height: 900 });
-  if (colorScheme || reducedMotion) await emulate(page, { colorScheme, reducedMotion });
-  /** @type {string[]} */
-  const problems = [];
-  const { origin } = new URL(url);
-  page.on("console", (message) => {
-    if (message.type() === "error") problems.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
-  page.on("request", (request) => {
-    // Firefox reports its built-in fonts, at data: addresses, which the policy forbids for the page.
-    const isRemote = /^(https?|wss?):/.test(request.url());
-    if (isRemote && !request.url().startsWith(origin)) problems.push(`request: ${request.url()}`);
-  });
-  await page.evaluateOnNewDocument(() => {
-    window.cspViolations = [];
-    document.addEventListener("securitypolicyviolation", (event) => {
-      window.cspViolations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
-    });
-  });
-  if (prepare) await page.evaluateOnNewDocument(prepare);
-  await page.goto(url);
-  if (isLive) await page.waitForSelector(".is-live .view[data-current]:not([data-part])");
-  return {
-    page,
-    /** Console errors, uncaught exceptions, foreign requests and policy violations. */
-    async problems() {
-      return [...problems, ...(await page.evaluate(() => window.cspViolations))];
-    },
-    close,
-  };
-}
-
-const pageIn = async (context) => {
-  const page = await context.newPage();
-  return { page, close: () => page.close() };
-};
-
-/** Whether the page of this file's own context is open. */
-let isOpen = false;
-
-/**
- * A page for which nothing is stored. In Chromium in this file's context, unless one is open there: a context of its own
- * starts processes and compiles all scripts again, for which it takes twice the time.
- */
-async function emptyPage(browser, url) {
-  if (isOpen || browserName !== "chromium") {
-    const context = await browser.createBrowserContext();
-    return { page: await context.newPage(), close: () => context.close() };
-  }
-  isOpen = true;
-  const page = await browser.newPage();
-  const session = await page.createCDPSession();
-  const { origin } = new URL(url);
-  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
-  await session.detach();
-  const close = async () => {
-    await page.close();
-    isOpen = false;
-  };
-  return { page, close };
-}
-
-/**
- * Emulates the preferences of the reader's system; defaults: light theme, motion allowed.
- * @param {import("puppeteer-core").Page} page
- * @param {{ colorScheme?: string, reducedMotion?: string }} preferences
- */
-export async function emulate(page, { colorScheme = "light", reducedMotion = "no-preference" }) {
-  const isUsual = colorScheme === "light" && reducedMotion === "no-preference";
-  if (browserName !== "chromium" && isUsual) return;
-  await page.emulateMediaFeatures([
-    { name: "prefers-color-scheme", value: colorScheme },
-    { name: "prefers-reduced-motion", value: reducedMotion },
-  ]);
-}
 
 /**
  * Opens a view by its link, as seen without scripts.

@@ -21,22 +21,23 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Records violations of the policy from the start of a page on. */
-function recordViolations(page) {
-  return page.evaluateOnNewDocument(() => {
+/** Opens the package's page that runs a script, and records violations of the policy from its start on. */
+function openScript(site, script) {
+  const address = `${site.origin}/page?script=/tests/web/in-browser/${script}`;
+  const prepare = () => {
     window.violations = [];
     document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) => {
       window.violations.push(`${effectiveDirective} ${blockedURI}`);
     });
-  });
+  };
+  return openPage(browser, address, { isLive: false, prepare });
 }
 const violations = (page) => page.evaluate(() => window.violations);
 
 /** Checks that a deliberate violation on the package's page is reported, and nothing else. */
 async function seesViolation(site, name, expected) {
-  const page = await browser.newPage();
-  await recordViolations(page);
-  await page.goto(`${site.origin}/page?script=/tests/web/in-browser/forbidden.js`);
+  const visit = await openScript(site, "forbidden.js");
+  const { page } = visit;
   const used = await page.evaluate(() => globalThis.finished);
   assert.ok(used.codes, used.error);
   assert.deepEqual(await violations(page), []);
@@ -46,20 +47,20 @@ async function seesViolation(site, name, expected) {
   }, name);
   await waitFor(page, () => window.violations.length > 0);
   assert.deepEqual(await violations(page), [expected]);
-  await page.close();
+  await visit.close();
 }
 
 describe("The package under the strict policy", () => {
   let site;
+  let visit;
   let page;
   before(async () => {
     site = await servePackage({ policy: STRICT_POLICY });
-    page = await browser.newPage();
-    await recordViolations(page);
-    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/package-page.js`);
+    visit = await openScript(site, "package-page.js");
+    ({ page } = visit);
   });
   after(async () => {
-    await page?.close();
+    await visit?.close();
     await site?.close();
   });
 
@@ -126,11 +127,10 @@ describe("The package under the same policy without trusted types", () => {
 describe("The package under a policy that forbids WebAssembly", () => {
   it("says so", async () => {
     const site = await servePackage({ policy: "default-src 'self'" });
-    const page = await browser.newPage();
-    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/package-page.js`);
-    const { error } = await page.evaluate(() => globalThis.finished);
+    const visit = await openScript(site, "package-page.js");
+    const { error } = await visit.page.evaluate(() => globalThis.finished);
     assert.match(error, /ZP_LOAD_FAILED|could not be loaded/);
-    await page.close();
+    await visit.close();
     await site.close();
   });
 });

@@ -21,6 +21,9 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
+/** A document of any server here without scripts and policy. */
+export const EMPTY_PATH = "/empty";
+
 /**
  * Serves on a free port.
  * @param {(path: string, request: import("node:http").IncomingMessage) =>
@@ -32,7 +35,10 @@ async function serve(answer, start) {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
     try {
-      const found = await answer(decodeURIComponent(pathname), request);
+      const isEmpty = pathname === EMPTY_PATH;
+      const found = isEmpty
+        ? { type: "text/plain", body: "" }
+        : await answer(decodeURIComponent(pathname), request);
       if (found) {
         const headers = { "content-type": found.type, ...found.headers };
         response.writeHead(found.status ?? 200, headers);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { chromiumOnly, launchBrowser, PATIENCE } from "./browser.mjs";
-import { waitFor } from "./page.mjs";
+import { openPage, waitFor } from "./page.mjs";
 import { servePackage } from "./serve.mjs";
 
 let browser;
@@ -14,14 +14,16 @@ before(async () => {
 after(() => browser?.close());
 
 /** A page of a server with these options, with all messages on its console. */
-async function openPage(options) {
+async function open(options) {
   const site = await servePackage(options);
-  const page = await browser.newPage();
-  page.setDefaultTimeout(PATIENCE);
+  const script = "/tests/web/in-browser/threads-page.js";
   const printed = [];
-  page.on("console", (message) => printed.push(message.text()));
-  page.on("pageerror", (error) => printed.push(`uncaught: ${error.message}`));
-  await page.goto(`${site.origin}/page?script=/tests/web/in-browser/threads-page.js`);
+  const onMessage = (text) => printed.push(text);
+  const visit = await openPage(browser, `${site.origin}/page?script=${script}`, {
+    isLive: false,
+    onMessage,
+  });
+  const { page } = visit;
   await waitFor(page, () => globalThis.run);
   return {
     page,
@@ -29,7 +31,7 @@ async function openPage(options) {
     run: (scenario, settings) =>
       page.evaluate((name, given) => globalThis.run(name, given), scenario, settings),
     close: async () => {
-      await page.close();
+      await visit.close();
       await site.close();
     },
   };
@@ -38,7 +40,7 @@ async function openPage(options) {
 describe("Threads in a page that is cross-origin isolated", () => {
   let visit;
   before(async () => {
-    visit = await openPage({ isolated: true });
+    visit = await open({ isolated: true });
   });
   after(() => visit?.close());
 
@@ -68,7 +70,7 @@ describe("Threads in a page that is cross-origin isolated", () => {
 
 describe("Concurrent calls of init", () => {
   it("share one core and its worker", async () => {
-    const visit = await openPage({ isolated: true });
+    const visit = await open({ isolated: true });
     const { answers, later, started } = await visit.run("init", { threads: 2 });
     for (const answer of [...answers, later]) assert.equal(answer.threads, 2);
     assert.equal(started, 1);
@@ -78,7 +80,7 @@ describe("Concurrent calls of init", () => {
 
 describe("Threads that are unavailable", () => {
   const isOne = async (options, reason, settings = { threads: 2 }) => {
-    const visit = await openPage(options);
+    const visit = await open(options);
     const seen = await visit.run("instance", settings);
     assert.equal(seen.error, undefined);
     assert.equal(seen.threads, 1);
@@ -96,7 +98,7 @@ describe("Threads that are unavailable", () => {
   });
 
   it("are reported by init on every call", async () => {
-    const visit = await openPage({ isolated: false });
+    const visit = await open({ isolated: false });
     const { answers, later } = await visit.run("init", { threads: 2 });
     for (const { threads, reason } of [...answers, later]) {
       assert.equal(threads, 1);
@@ -129,7 +131,7 @@ describe("Threads that are unavailable", () => {
 describe("Workers that end unexpectedly leave a working library", () => {
   let visit;
   before(async () => {
-    visit = await openPage({ isolated: true });
+    visit = await open({ isolated: true });
   });
   after(() => visit?.close());
 
@@ -155,7 +157,7 @@ describe("Workers that end unexpectedly leave a working library", () => {
   });
 
   it("when terminated during a call", chromiumOnly("terminate a worker's execution"), async () => {
-    const other = await openPage({ isolated: true });
+    const other = await open({ isolated: true });
     assert.equal(await other.run("longCall"), 2);
     const [worker] = other.page.workers();
     // Execution stops at once, without an event.

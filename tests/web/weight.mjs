@@ -4,7 +4,7 @@
 
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync } from "node:zlib";
-import { openPage } from "./page.mjs";
+import { PATIENCE } from "./browser.mjs";
 
 /** Limit of the bytes that a view may load until it is used, with brotli. */
 export const LIMITS = {
@@ -24,8 +24,10 @@ export const LIMITS = {
  *   longest: of the tasks of more than 50 ms, in milliseconds
  */
 export async function weigh(browser, url, view, { slowness = 1 } = {}) {
-  const visit = await openPage(browser, "about:blank", { isLive: false });
-  const { page } = visit;
+  // A context in which no service worker keeps the page's files.
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
   if (slowness > 1) await page.emulateCPUThrottling(slowness);
   /** @type {Map<string, Promise<number>>} */
   const weights = new Map();
@@ -56,7 +58,7 @@ export async function weigh(browser, url, view, { slowness = 1 } = {}) {
       async ([path, weight]) => /** @type {[string, number]} */ ([path, await weight]),
     ),
   );
-  await visit.close();
+  await context.close();
   return { bytes: files.reduce((sum, [, weight]) => sum + weight, 0), files, longest };
 }
 

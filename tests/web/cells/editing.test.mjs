@@ -22,9 +22,9 @@ import {
   waitFor,
 } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
-import { cell, openForEach, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, page, resetForEach, runInFirstCell } from "./first-notebook.mjs";
 
-openForEach();
+resetForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 
@@ -186,6 +186,7 @@ describe("An editor in forced colours", () => {
       const { outlineStyle, outlineWidth } = getComputedStyle(code);
       return { outlineStyle, outlineWidth };
     });
+    await session.detach();
     assert.deepEqual(
       { outlineStyle, outlineWidth },
       { outlineStyle: "solid", outlineWidth: "2px" },

@@ -13,10 +13,10 @@ import {
   waitFor,
   waitUntilIdle,
 } from "../page.mjs";
-import { cell, openForEach, openOnce, page, runInFirstCell, visit } from "./first-notebook.mjs";
+import { cell, openOnce, page, resetForEach, runInFirstCell, visit } from "./first-notebook.mjs";
 
 describe("An error", () => {
-  openForEach();
+  resetForEach();
 
   it("is shown at its cell with name, message and line; later cells still run", async () => {
     await typeInto(page, cell(4), "let scale = 3.5;\nlet zero_point = nothing;");

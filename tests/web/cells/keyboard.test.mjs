@@ -18,11 +18,11 @@ import {
 } from "../page.mjs";
 import { cell, openForEach, page } from "./first-notebook.mjs";
 
-openForEach();
-
 const NOTEBOOK = "quantize-and-dequantize";
 
 describe("The keyboard alone", () => {
+  openForEach();
+
   const focusedText = () =>
     page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
 
@@ -131,53 +131,6 @@ describe("The keyboard alone", () => {
     assert.notEqual(await source(), clicked);
   });
 
-  /** The control that has the focus: a text that identifies it, its name, and whether the focus is visible. */
-  const focusedControl = () =>
-    page.evaluate(() => {
-      const element = document.activeElement;
-      if (!element || element === document.body) return null;
-      const inner = element.shadowRoot?.activeElement ?? element;
-      const box = element.closest(".cell-code, .exercise-code") ?? inner;
-      const shown = [inner, box].some((each) => {
-        const { outlineStyle, outlineWidth } = getComputedStyle(each);
-        return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
-      });
-      const text = element.textContent.trim().slice(0, 20);
-      const label = inner.getAttribute("aria-label") ?? inner.labels?.[0]?.textContent;
-      return {
-        key: `${element.closest("[id]")?.id} ${element.className} ${text}`,
-        name: (label ?? inner.textContent).trim(),
-        shown,
-      };
-    });
-
-  it("reaches every control, each with a name and a visible focus", async () => {
-    await runAll(page);
-    const seen = new Set();
-    await page.focus(".skip-link");
-    await page.keyboard.press("Tab");
-    for (let i = 0; i < 400; i++) {
-      const focused = await focusedControl();
-      if (!focused) break;
-      assert.ok(focused.name.length > 0, `${focused.key} has no name`);
-      assert.ok(focused.shown, `${focused.key} has no visible focus`);
-      seen.add(focused.key);
-      await page.keyboard.press("Tab");
-    }
-    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited a cell");
-    const keys = [...seen].join("\n");
-    for (const name of [
-      "button run ",
-      "button run-to-here",
-      "Dark theme",
-      "More",
-      "Run all",
-      "Table",
-    ]) {
-      assert.ok(keys.includes(name), `${name} was not reached`);
-    }
-  });
-
   it("closes the list of keys and the PyTorch code with Escape, and keeps the focus there", async () => {
     for (const details of [".view[data-current] .keys", `${cell(2)} .cell-torch`]) {
       await page.focus(`${details} summary`);
@@ -240,5 +193,57 @@ describe("The keyboard alone", () => {
     await waitFor(page, () =>
       document.getElementById("announcements").textContent.startsWith("18 cells ran."),
     );
+  });
+});
+
+describe("The Tab key", () => {
+  // At the end of the page it leaves the tab, into which no test can bring the focus back.
+  openForEach({ isFirst: true });
+
+  /** The control that has the focus: a text that identifies it, its name, and whether the focus is visible. */
+  const focusedControl = () =>
+    page.evaluate(() => {
+      const element = document.activeElement;
+      if (!element || element === document.body) return null;
+      const inner = element.shadowRoot?.activeElement ?? element;
+      const box = element.closest(".cell-code, .exercise-code") ?? inner;
+      const shown = [inner, box].some((each) => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(each);
+        return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
+      });
+      const text = element.textContent.trim().slice(0, 20);
+      const label = inner.getAttribute("aria-label") ?? inner.labels?.[0]?.textContent;
+      return {
+        key: `${element.closest("[id]")?.id} ${element.className} ${text}`,
+        name: (label ?? inner.textContent).trim(),
+        shown,
+      };
+    });
+
+  it("reaches every control, each with a name and a visible focus", async () => {
+    await runAll(page);
+    const seen = new Set();
+    await page.focus(".skip-link");
+    await page.keyboard.press("Tab");
+    for (let i = 0; i < 400; i++) {
+      const focused = await focusedControl();
+      if (!focused) break;
+      assert.ok(focused.name.length > 0, `${focused.key} has no name`);
+      assert.ok(focused.shown, `${focused.key} has no visible focus`);
+      seen.add(focused.key);
+      await page.keyboard.press("Tab");
+    }
+    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited a cell");
+    const keys = [...seen].join("\n");
+    for (const name of [
+      "button run ",
+      "button run-to-here",
+      "Dark theme",
+      "More",
+      "Run all",
+      "Table",
+    ]) {
+      assert.ok(keys.includes(name), `${name} was not reached`);
+    }
   });
 });

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { click, press, readCells, textOf, typeInto, waitFor, waitUntilIdle } from "../page.mjs";
-import { cell, openForEach, openOnce, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, openOnce, page, resetForEach, runInFirstCell } from "./first-notebook.mjs";
 
 describe("A cell", () => {
-  openForEach();
+  resetForEach();
 
   it("counts its runs as In [n]", async () => {
     await runInFirstCell("1");

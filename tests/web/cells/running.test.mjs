@@ -15,9 +15,9 @@ import {
   waitUntilIdle,
 } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
-import { cell, openForEach, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, page, resetForEach, runInFirstCell } from "./first-notebook.mjs";
 
-openForEach();
+resetForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 

@@ -1,7 +1,7 @@
 // Stale results, restarting, and results after a reload or with a second tab.
 
 import assert from "node:assert/strict";
-import { beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import {
   click,
   codeOf,
@@ -14,9 +14,9 @@ import {
   waitUntilIdle,
 } from "../page.mjs";
 import { site } from "../site-and-browser.mjs";
-import { cell, openForEach, page } from "./first-notebook.mjs";
+import { cell, page, resetForEach } from "./first-notebook.mjs";
 
-openForEach();
+resetForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 const STALE = ".view[data-current] [data-action='run-stale']";
@@ -113,6 +113,7 @@ describe("Two tabs", () => {
     await other.goto(`${site.url}#${NOTEBOOK}`);
     await other.waitForSelector(`#${NOTEBOOK}[data-current] .toolbar:not([hidden])`);
   });
+  afterEach(() => other.close());
 
   it("show the same code if only one of them is edited", async () => {
     await page.bringToFront();

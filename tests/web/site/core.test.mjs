@@ -53,7 +53,7 @@ describe("The core for the figures, the cells of two notebooks and the playgroun
         return undefined;
       },
     });
-    visit = await openPage(browser, own.url, { prepare: countCompilations });
+    visit = await openPage(browser, own.url, { isFirst: true, prepare: countCompilations });
     const { page } = visit;
     await useFigure(page, "quantize-and-dequantize", "by-hand");
     for (const notebook of ["quantize-and-dequantize", "per-channel"]) {

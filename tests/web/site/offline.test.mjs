@@ -20,7 +20,7 @@ describe("Offline", () => {
   let page;
   before(async () => {
     const own = await serveSite();
-    visit = await openPage(browser, own.url);
+    visit = await openPage(browser, own.url, { isFirst: true });
     ({ page } = visit);
     await page.evaluate(() => navigator.serviceWorker.ready);
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
@@ -73,7 +73,7 @@ describe("After a first visit of the overview alone", () => {
   let page;
   before(async () => {
     const own = await serveSite();
-    visit = await openPage(browser, own.url);
+    visit = await openPage(browser, own.url, { isFirst: true });
     ({ page } = visit);
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
     const first = await kept(page);
@@ -132,7 +132,7 @@ describe("A part of the page that is missing", () => {
       pause: () => (isGone ? Promise.reject(new Error("gone")) : undefined),
       edit: (name, body) => (name.endsWith("service-worker.js") ? "" : body),
     });
-    const visit = await openPage(browser, own.url);
+    const visit = await openPage(browser, own.url, { isFirst: true });
     const { page } = visit;
     isGone = true;
     await own.close();
@@ -151,7 +151,7 @@ describe("A part of the page that is missing", () => {
 describe("The files that the service worker keeps", () => {
   it("are those of the build, whatever it is told to keep", async () => {
     const own = await serveSite();
-    const visit = await openPage(browser, own.url);
+    const visit = await openPage(browser, own.url, { isFirst: true });
     const { page } = visit;
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
     const { ON_USE } = await listedFiles(own);
@@ -177,7 +177,7 @@ describe("The files that the service worker keeps", () => {
 describe("Offline, the API reference", () => {
   it("keeps the opened pages, and says so on the others", async () => {
     const own = await serveSite();
-    const visit = await openPage(browser, own.url);
+    const visit = await openPage(browser, own.url, { isFirst: true });
     const { page } = visit;
     await page.evaluate(() => navigator.serviceWorker.ready);
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
@@ -200,7 +200,7 @@ describe("Offline, the API reference", () => {
 describe("A network that does not respond", () => {
   /** Opens the page and waits until it is cached. */
   async function visitOnce(own) {
-    const visit = await openPage(browser, own.url);
+    const visit = await openPage(browser, own.url, { isFirst: true });
     await waitFor(visit.page, () => navigator.serviceWorker.controller !== null);
     return visit;
   }
