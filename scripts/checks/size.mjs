@@ -46,13 +46,13 @@ export const BUDGETS = {
   [WITH_OBSERVERS]: 87_500,
   [EVERYTHING]: 93_000,
   [TORCH]: 93_500,
-  [MODELS]: 130_000,
-  [analyzing("safetensors")]: 112_500,
-  [analyzing("GGUF")]: 102_500,
-  [analyzing("ONNX")]: 109_500,
-  [converting("safetensors")]: 106_500,
-  [converting("GGUF")]: 91_500,
-  [converting("ONNX")]: 105_500,
+  [MODELS]: 134_000,
+  [analyzing("safetensors")]: 116_000,
+  [analyzing("GGUF")]: 105_500,
+  [analyzing("ONNX")]: 113_000,
+  [converting("safetensors")]: 110_000,
+  [converting("GGUF")]: 95_000,
+  [converting("ONNX")]: 109_000,
 };
 
 /** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */

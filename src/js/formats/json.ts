@@ -2,7 +2,7 @@
 
 import { decodeText, fileError } from "./source.js";
 
-/** Deepest nesting of skipped values, as in serde_json. */
+/** Deepest nesting of values, as in serde_json. */
 const MAX_DEPTH = 127;
 
 const ESCAPES: { readonly [letter: string]: string } = {
@@ -283,9 +283,6 @@ export class JsonReader {
   }
 }
 
-/** Deepest nesting of values that `readJson` reads. */
-const DEEPEST = 64;
-
 /**
  * The value of a JSON file, as Python's json module reads it: NaN and infinities are numbers.
  * @param where  the function, or the file, named in errors
@@ -294,7 +291,7 @@ const DEEPEST = 64;
 export function readJson(where: string, bytes: Uint8Array): unknown {
   const json = new JsonReader(where, bytes, 0, true);
   const read = (depth: number): unknown => {
-    if (depth > DEEPEST) throw json.fail(`at most ${DEEPEST} levels`);
+    if (depth > MAX_DEPTH) throw json.fail(`at most ${MAX_DEPTH} levels`);
     const start = json.peek();
     if (start === "{") {
       // Without a prototype, so that no name has a meaning.

@@ -19,8 +19,8 @@ import {
   type WritableTensor,
 } from "./source.js";
 
-/** The longest header in bytes. */
-const MAX_HEADER = 100_000_000;
+/** The longest header, or index of shards, in bytes. */
+export const MAX_HEADER = 100_000_000;
 
 /** dtypes in the order of the reference's enumeration, by which its writer sorts: last first. */
 const DTYPES: readonly (readonly [code: string, dtype: FileDType])[] = [

@@ -144,7 +144,14 @@ export async function readBytes(
     throw fileError(where, offset, `${length} bytes from the source`, bytes.length);
   }
   // Without methods of subclasses: slice of Node's Buffer does not copy.
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+  const own = new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+  return isPlainMemory(bytes.buffer) ? own : new Uint8Array(own);
+}
+
+/** Whether a buffer is neither shared nor resizable: browsers refuse other memory for text and for streams. */
+function isPlainMemory(buffer: ArrayBufferLike & { readonly resizable?: boolean }): boolean {
+  const isShared = Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
+  return !isShared && buffer.resizable !== true;
 }
 
 /**
@@ -192,6 +199,12 @@ export class SpanTensor implements FileTensor {
     return readChunks(`bytes of ${this.name}`, source, offset + begin, offset + end);
   }
 }
+
+/** A tensor under another name. */
+export const renamedTensor = (tensor: FileTensor, name: string): FileTensor =>
+  tensor.name === name
+    ? tensor
+    : { ...tensor, name, bytes: (begin, end) => tensor.bytes(begin, end) };
 
 /** Thrown by readers that have come to the end of the bytes read so far. */
 export class MoreBytes {

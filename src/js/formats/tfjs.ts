@@ -3,21 +3,20 @@
 // Source: tfjs-core 4, src/io/io_utils.ts and types.ts; weights_manifest.json: tfjs-converter before 1.0, face-api.js.
 
 import { bytesOf, type FileDType } from "./dtypes.js";
-import { JsonReader } from "./json.js";
+import { JsonReader, readJson } from "./json.js";
 import type { InputAxes } from "./onnx/weights.js";
 import { checkRelativePath } from "./paths.js";
 import {
   Budget,
   checkSource,
   countElements,
-  decodeText,
   type FileTensor,
   fileError,
+  joinBytes,
   readBytes,
   readChunks,
   type Source,
   type Span,
-  unsupported,
 } from "./source.js";
 import { axesIn } from "./tfjs-topology.js";
 
@@ -26,6 +25,9 @@ const MAX_JSON = 500_000_000;
 
 /** The largest topology that is read, in bytes: in memory empty objects take 24 times as much. */
 const MAX_TOPOLOGY = 2 ** 21;
+
+/** Bytes that are read at a time to find the lengths of strings. */
+const STRINGS_BYTES = 2 ** 16;
 
 const DTYPES: { readonly [name: string]: FileDType } = {
   float32: "float32",
@@ -58,6 +60,8 @@ export interface Tfjs {
   /** `format`, `generatedBy`, `convertedBy` and other texts of model.json. */
   readonly metadata: Map<string, string>;
   readonly tensors: Map<string, TfjsTensor>;
+  /** Weights that are no numbers, by name: what they are. */
+  readonly unreadable: Map<string, string>;
 }
 
 /** A weight of the manifest. */
@@ -65,10 +69,15 @@ interface Weight {
   readonly at: number;
   readonly name: string;
   readonly shape: readonly number[];
-  readonly dtype: FileDType;
+  /** "string": each has its length in front, as 4 bytes. */
+  readonly dtype: FileDType | "string";
+  /** Of text the number of strings. */
   readonly byteLength: number;
   readonly quantization: TfjsQuantization | undefined;
 }
+
+/** A weight of numbers. */
+type NumericWeight = Weight & { readonly dtype: FileDType };
 
 interface Group {
   readonly paths: string[];
@@ -80,7 +89,7 @@ interface Group {
  * @param open   opens a shard by its path relative to that file
  * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for other files, damaged manifests, paths that leave the folder, and shards
- * that are missing or too short; `ZP_UNSUPPORTED_FILE` for weights of text
+ * that are missing or too short
  */
 export async function readTfjs(
   given: Source,
@@ -91,7 +100,7 @@ export async function readTfjs(
   if (source.size > MAX_JSON) {
     throw fileError(where, 0, `a model.json of at most ${MAX_JSON} bytes`, source.size);
   }
-  const json = new JsonReader(where, await readBytes(where, source, 0, source.size));
+  const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
   const budget = new Budget(where, source.size);
   const metadata = new Map<string, string>();
   const groups: Group[] = [];
@@ -108,7 +117,7 @@ export async function readTfjs(
         const { offset } = json;
         json.skip();
         const text = json.bytes.subarray(offset, json.offset);
-        if (text.length <= MAX_TOPOLOGY) axesOf = axesIn(JSON.parse(decodeText(text) as string));
+        if (text.length <= MAX_TOPOLOGY) axesOf = axesIn(readJson(where, text));
       } else if (json.peek() === '"') {
         budget.spend(at, 150 + 2 * key.length);
         metadata.set(key, json.string());
@@ -121,6 +130,7 @@ export async function readTfjs(
     throw fileError(where, 0, expected, "JSON without it");
   }
   const tensors = new Map<string, TfjsTensor>();
+  const unreadable = new Map<string, string>();
   for (const { paths, weights } of groups) {
     const shards = new Shards(where);
     for (const path of paths) {
@@ -130,8 +140,13 @@ export async function readTfjs(
     }
     let offset = 0;
     for (const weight of weights) {
-      if (tensors.has(weight.name)) {
+      if (tensors.has(weight.name) || unreadable.has(weight.name)) {
         throw fileError(where, weight.at, "every weight once", JSON.stringify(weight.name));
+      }
+      if (!isNumeric(weight)) {
+        unreadable.set(weight.name, "text");
+        offset = await shards.endOfStrings(weight, offset);
+        continue;
       }
       if (offset + weight.byteLength > shards.size) {
         const expected = `shards of at least ${offset + weight.byteLength} bytes`;
@@ -145,8 +160,10 @@ export async function readTfjs(
       offset += weight.byteLength;
     }
   }
-  return { format: "tfjs", metadata, tensors };
+  return { format: "tfjs", metadata, tensors, unreadable };
 }
+
+const isNumeric = (weight: Weight): weight is NumericWeight => weight.dtype !== "string";
 
 function parseGroup(where: string, json: JsonReader, budget: Budget): Group {
   const paths: string[] = [];
@@ -193,7 +210,16 @@ function parseWeight(where: string, json: JsonReader): Weight {
   if (name === undefined || dtype === undefined || shape === undefined) {
     throw fileError(where, at, "a weight with name, dtype and shape", "fewer fields");
   }
-  if (dtype === "string") throw unsupported(where, at, "weights of numbers", "text");
+  if (dtype === "string" && codes === undefined) {
+    return {
+      at,
+      name,
+      shape,
+      dtype,
+      byteLength: countElements(where, at, shape),
+      quantization: undefined,
+    };
+  }
   const stored = codes === undefined ? dtype : codes.dtype;
   if (!Object.hasOwn(DTYPES, stored) || !Object.hasOwn(DTYPES, dtype)) {
     throw fileError(where, at, "a known dtype", JSON.stringify(stored));
@@ -229,11 +255,12 @@ function quantizationOf(
   const { scale, min } = codes;
   const isInteger = codes.dtype === "uint8" || codes.dtype === "uint16";
   const isKnown = isInteger && (dtype === "float32" || dtype === "int32");
-  if (!isKnown || !Number.isFinite(scale) || !Number.isFinite(min)) {
+  // A constant of -Infinity, such as the mask of an attention, has it as its min.
+  if (!isKnown || !Number.isFinite(scale) || min === undefined) {
     const expected = "quantization to float16, or to uint8 or uint16 with scale and min";
     throw fileError(where, at, expected, `${codes.dtype} of ${dtype}, scale ${scale}, min ${min}`);
   }
-  return { scale: scale as number, min: min as number, dtype };
+  return { scale: scale as number, min, dtype };
 }
 
 /** Shards as one run of bytes. */
@@ -267,6 +294,37 @@ class Shards {
     return { source: shard.source, offset: begin - shard.start };
   }
 
+  /** Bytes [begin, end), or those before the end of the shards. */
+  async #read(begin: number, end: number): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for await (const part of this.bytes(begin, Math.min(end, this.size))) parts.push(part);
+    return joinBytes(parts);
+  }
+
+  /**
+   * The end of a weight of strings that begins at an offset.
+   * @throws {RangeError} `ZP_INVALID_FILE` if the shards end before
+   */
+  async endOfStrings({ at, byteLength: count }: Weight, offset: number): Promise<number> {
+    let end = offset;
+    let window = new Uint8Array(0);
+    let start = offset;
+    for (let i = 0; i < count; i++) {
+      if (end + 4 > start + window.length) {
+        start = end;
+        window = new Uint8Array(await this.#read(start, start + STRINGS_BYTES));
+      }
+      const view = new DataView(window.buffer, Math.min(end - start, window.length));
+      const length = view.byteLength < 4 ? Infinity : view.getUint32(0, true);
+      end += 4 + length;
+      if (end > this.size) {
+        const expected = `${count} strings with their lengths, in shards of ${this.size} bytes`;
+        throw fileError(this.where, at, expected, `the end of the shards in string ${i}`);
+      }
+    }
+    return end;
+  }
+
   async *bytes(begin: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
     for (let i = this.#indexOf(begin); i < this.#shards.length; i++) {
       const { source, start } = this.#shards[i];
@@ -278,7 +336,7 @@ class Shards {
   }
 }
 
-function tensorOf(weight: Weight, shards: Shards, offset: number): TfjsTensor {
+function tensorOf(weight: NumericWeight, shards: Shards, offset: number): TfjsTensor {
   const { name, shape, dtype, byteLength, quantization } = weight;
   const span = shards.spanOf(offset, offset + byteLength);
   return {

@@ -26,6 +26,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       file,
       format: model.format,
       metadata: model.metadata,
+      unreadable: model.unreadable,
       quantization,
       parameters: parametersOf(tensors),
       bytes: bytesOf(tensors),
@@ -82,6 +83,7 @@ function factsOf(
         : sharesOf(tensors, ({ name }) => quantization[name] ?? "not quantized", bytes),
     ],
   ];
+  for (const [name, kind] of model.unreadable) facts.push(["unreadable", `${name} (${kind})`]);
   const entries = [...model.metadata].slice(0, MAX_METADATA);
   for (const [key, value] of entries) facts.push([`  ${key}`, showValue(value)]);
   const more = model.metadata.size - entries.length;

@@ -2,7 +2,7 @@
 
 import type { FileDType } from "../dtypes.js";
 import type { OnnxModel } from "../onnx/read.js";
-import { integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
+import { type CodeArray, integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
 import { misfit, type StoredPart, type StoredParts } from "./unpack.js";
 
 /** A quantized weight of an ONNX model. */
@@ -18,7 +18,7 @@ export interface OnnxWeight {
   /** Whether the logical shape is the transpose of the unpacked codes. */
   readonly isTransposed: boolean;
   /** @throws {RangeError} `ZP_INVALID_FILE` if the parts do not fit each other */
-  unpack(parts: StoredParts): ScaledCodes;
+  unpack(parts: StoredParts): ScaledCodes<CodeArray | Float32Array>;
 }
 
 /** What the metadata say of a weight. */

@@ -159,15 +159,25 @@ function graphsOf({ graph, functions }: OnnxModel): OnnxGraph[] {
   return graphs;
 }
 
+/** The quantized weights of a model, and constants of codes that are not understood. */
+export interface OnnxWeights {
+  readonly weights: readonly OnnxWeight[];
+  /** The operator that takes the codes, by the name of their tensor. */
+  readonly unknown: ReadonlyMap<string, string>;
+}
+
 /** Finds the quantized weights of a model. Those that this library wrote have their names in the float model. */
-export function findOnnxWeights(model: OnnxModel): OnnxWeight[] {
+export function findOnnxWeights(model: OnnxModel): OnnxWeights {
   const notes = readNotes(model);
   const scopes = new Scopes(model);
   const found = new Map<string, OnnxWeight>();
+  const unknown = new Map<string, string>();
   for (const graph of graphsOf(model)) {
     for (const node of graph.nodes) {
       const weight = weightOf(scopes, graph, node);
       if (weight !== undefined && !found.has(weight.name)) found.set(weight.name, weight);
+      if (weight !== undefined) continue;
+      for (const name of codesIn(scopes, graph, node)) unknown.set(name, titleOf(node));
     }
   }
   for (const [codes, note] of notes) {
@@ -175,7 +185,37 @@ export function findOnnxWeights(model: OnnxModel): OnnxWeight[] {
     const named = weight === undefined ? describedWeight(note) : renamed(weight, note);
     if (named !== undefined) found.set(codes, named);
   }
-  return [...found.values()];
+  for (const { parts } of found.values()) {
+    for (const part of Object.values(parts)) unknown.delete(part);
+  }
+  return { weights: [...found.values()], unknown };
+}
+
+/** Other operators of ONNX Runtime that take codes, whose layouts are not read. */
+const UNKNOWN_OPERATORS =
+  /^(MatMulBnb4|MatMulFpQ4|QMoE|QAttention|QLinear\w+|QOrdered\w+|QEmbedLayerNormalization|DynamicQuantizeLSTM|\w*Quantized?\w*|MatMulNBits\w*)$/;
+
+const titleOf = ({ domain, opType }: OnnxNode): string =>
+  domain === "" || domain === "ai.onnx" ? opType : `${domain}.${opType}`;
+
+/** The constants of codes of a node whose weight is not understood: matrices of integers, or of small floats. */
+function codesIn(scopes: Scopes, graph: OnnxGraph, node: OnnxNode): string[] {
+  const { domain, opType, inputs } = node;
+  const isOwn = domain === "" || domain === "ai.onnx";
+  const isKnown = isOwn
+    ? [":DequantizeLinear", ":QLinearConv", ":QLinearMatMul"].includes(`:${opType}`) ||
+      Object.hasOwn(INTEGER_OPERATORS, `:${opType}`)
+    : domain === MICROSOFT &&
+      (UNKNOWN_OPERATORS.test(opType) || Object.hasOwn(OPERATORS, `${domain}:${opType}`));
+  if (!isKnown) return [];
+  return inputs.flatMap((input) => {
+    const { name, tensor } = scopes.find(graph, input) ?? {};
+    const isCodes =
+      tensor !== undefined &&
+      tensor.shape.length >= 2 &&
+      (/^u?int[248]$/.test(tensor.dtype) || isSmallFloat(tensor.dtype));
+    return isCodes && name !== undefined ? [name] : [];
+  });
 }
 
 /** A weight under the name and in the shape that it had in the float model. */
@@ -206,7 +246,8 @@ function weightOf(scopes: Scopes, graph: OnnxGraph, node: OnnxNode): OnnxWeight 
   if (isGather) return gatherBlockQuantized(node, shape, dtype, parts);
   const axis = (operator as Operator).axis(node);
   const blockSize = integerOf(node, "block_size", 0);
-  return linear(shape, dtype, parts, axis < 0 ? axis + shape.length : axis, blockSize);
+  const output = OUTPUTS[integerOf(node, "output_dtype", 0)];
+  return linear(shape, dtype, parts, axis < 0 ? axis + shape.length : axis, blockSize, output);
 }
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
@@ -217,23 +258,37 @@ function floats({ dtype, shape, bytes }: StoredPart): Float32Array {
 
 const FLOATS = ["float32", "float16", "bfloat16"];
 
-/** Scales, and the type of values. */
+/** Numbers of `output_dtype`, by which DequantizeLinear names the type of values. */
+const OUTPUTS: { readonly [type: number]: ValueDType } = {
+  1: "float32",
+  10: "float16",
+  16: "bfloat16",
+};
+
+/** Scales, and the type of values: that of the scales, or float32 where these are powers of two. */
 function scalesOf(part: StoredPart, count: number) {
   const { dtype, shape } = part;
-  if (!FLOATS.includes(dtype)) throw misfit(part, `scales of ${FLOATS.join(", ")}`, dtype);
+  const isPower = dtype === "float8_e8m0fnu";
+  if (!FLOATS.includes(dtype) && !isPower) {
+    throw misfit(part, `scales of ${FLOATS.join(", ")}`, dtype);
+  }
   if (sizeOf(shape) !== count) throw misfit(part, `${count} scales`, sizeOf(shape));
-  return { scale: floats(part), valueDtype: dtype as ValueDType };
+  return { scale: floats(part), valueDtype: isPower ? "float32" : (dtype as ValueDType) };
 }
 
-function codesOf(part: StoredPart): CodeArray {
+function codesOf(part: StoredPart): CodeArray | Float32Array {
   const { dtype, shape, bytes } = part;
+  if (isSmallFloat(dtype)) return floats(part);
   const codes = integersOf(dtype, bytes, sizeOf(shape));
   if (codes === undefined) throw misfit(part, "integers of at most 32 bits", dtype);
   return codes;
 }
 
-/** dtypes of codes that are read as such: floats of 8 and 4 bits are values with a scale. */
-const isInteger = (dtype: FileDType): boolean => /^u?int(2|4|8|16|32)$/.test(dtype);
+const isSmallFloat = (dtype: FileDType): boolean => /^float[468]_/.test(dtype);
+
+/** dtypes of codes. */
+const isCode = (dtype: FileDType): boolean =>
+  /^u?int(2|4|8|16|32)$/.test(dtype) || isSmallFloat(dtype);
 
 /** A weight whose codes have its own shape. */
 function linear(
@@ -242,10 +297,15 @@ function linear(
   parts: OnnxWeight["parts"],
   axis: number,
   blockSize: number,
+  output?: ValueDType,
 ): OnnxWeight | undefined {
-  if (!isInteger(dtype)) return undefined;
+  if (!isCode(dtype)) return undefined;
   const { codes: name } = parts;
-  const unpack = ({ codes, scale, zeroPoint }: StoredParts): ScaledCodes => {
+  const unpack = ({
+    codes,
+    scale,
+    zeroPoint,
+  }: StoredParts): ScaledCodes<CodeArray | Float32Array> => {
     const isOne = sizeOf(scale.shape) === 1 && blockSize === 0 && scale.shape.length < 2;
     if (!isOne && !(axis >= 0 && axis < shape.length)) {
       throw misfit(codes, `codes with an axis ${axis}`, `[${shape.join(", ")}]`);
@@ -263,7 +323,8 @@ function linear(
       if (zeros.length === 1 && count > 1) zeros = new Int32Array(count).fill(zeros[0]);
       if (zeros.length !== count) throw misfit(zeroPoint, `${count} zero points`, zeros.length);
     }
-    return { codes: codesOf(codes), ...form, ...scales, zeroPoint: zeros };
+    const own = { codes: codesOf(codes), ...form, ...scales, zeroPoint: zeros };
+    return output === undefined ? own : { ...own, valueDtype: output };
   };
   return { name, shape, dtype, parts, isTransposed: false, unpack };
 }

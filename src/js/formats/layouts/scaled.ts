@@ -7,9 +7,9 @@ import { type QuantizedValues, roundTo, type ValueDType } from "./unpack.js";
 export type CodeArray = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
 
 /** Unpacked codes, and how to make values of them. */
-export interface ScaledCodes {
+export interface ScaledCodes<Codes = CodeArray> {
   /** Row-major, one element a code. */
-  readonly codes: CodeArray;
+  readonly codes: Codes;
   readonly shape: readonly number[];
   /** The axis along which scales change; undefined: one scale for all. */
   readonly axis: number | undefined;
@@ -63,7 +63,7 @@ function around({
   shape,
   axis,
   blockSize,
-}: ScaledCodes): [outer: number, length: number, inner: number, blocks: number] {
+}: ScaledCodes<unknown>): [outer: number, length: number, inner: number, blocks: number] {
   const product = (lengths: readonly number[]): number => lengths.reduce((a, b) => a * b, 1);
   if (axis === undefined) return [1, 1, product(shape), 1];
   const length = shape[axis];
@@ -78,7 +78,10 @@ export function scaleCount(q: Omit<ScaledCodes, "codes" | "scale" | "valueDtype"
 }
 
 /** Calls visit(position of the code, position of its scale) for all codes, in order. */
-export function eachCode(q: ScaledCodes, visit: (at: number, scaleAt: number) => void): void {
+export function eachCode(
+  q: ScaledCodes<CodeArray | Float32Array>,
+  visit: (at: number, scaleAt: number) => void,
+): void {
   const [outer, length, inner, blocks] = around(q);
   const { axis, blockSize, blockIndex } = q;
   for (let o = 0, at = 0; o < outer; o++) {
@@ -93,8 +96,11 @@ export function eachCode(q: ScaledCodes, visit: (at: number, scaleAt: number) =>
   }
 }
 
-/** The values of codes: code - zero point, times the scale, plus the offset, each rounded to float32, then to the type. */
-export function dequantizeScaled(q: ScaledCodes): Float32Array {
+/**
+ * The values of codes: code - zero point, times the scale, plus the offset, each rounded to float32, then to the type.
+ * Codes of float8 and float4 are given as their values.
+ */
+export function dequantizeScaled(q: ScaledCodes<CodeArray | Float32Array>): Float32Array {
   const { codes, scale, zeroPoint, offset, valueDtype } = q;
   const values = new Float32Array(codes.length);
   eachCode(q, (at, s) => {

@@ -58,13 +58,16 @@ export interface Npz {
   readonly metadata: Map<string, string>;
   /** Tensors by name, without ".npy", in the order of the archive. */
   readonly tensors: Map<string, FileTensor>;
+  /** Other members, by the name of the member without ".npy": what they are. */
+  readonly unreadable: Map<string, string>;
 }
 
 /**
- * Reads the directory of an npz file and the headers of its members; other members than .npy files are skipped.
+ * Reads the directory of an npz file and the headers of its members. Members of text, objects, dates and records, and files
+ * other than .npy, are listed as unreadable.
  * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, archives of other files alone, overlapping members and two of one name;
- * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and dtypes as in `readNpy`. Checksums are compared
+ * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and, if no member is read, dtypes as in `readNpy`. Checksums are compared
  * when a tensor is read to its end
  */
 export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
@@ -90,15 +93,29 @@ export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
     }
     covered = start + member.compressed;
   }
+  const unreadable = new Map<string, string>();
+  let refusal: unknown;
   for (const member of members) {
-    if (!member.name.endsWith(".npy")) continue;
+    if (!member.name.endsWith(".npy")) {
+      if (!member.name.endsWith("/")) unreadable.set(member.name, "no .npy file");
+      continue;
+    }
     const name = member.name.slice(0, -4);
-    if (tensors.has(name)) throw archive.fail(member.at, "every member once", JSON.stringify(name));
+    if (tensors.has(name) || unreadable.has(name))
+      throw archive.fail(member.at, "every member once", JSON.stringify(name));
     budget.spend(member.at, 1000 + 2 * name.length);
     const start = await dataStart(archive, member, directory);
-    tensors.set(name, await openMember(archive, member, start, name));
+    try {
+      tensors.set(name, await openMember(archive, member, start, name));
+    } catch (error) {
+      const { code, found } = error as Partial<FileError>;
+      if (code !== "ZP_UNSUPPORTED_FILE") throw error;
+      unreadable.set(name, `of ${found}`);
+      refusal ??= error;
+    }
   }
-  return { format: "npz", metadata: new Map(), tensors };
+  if (tensors.size === 0 && refusal !== undefined) throw refusal;
+  return { format: "npz", metadata: new Map(), tensors, unreadable };
 }
 
 async function openMember(

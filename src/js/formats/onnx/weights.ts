@@ -139,11 +139,18 @@ export function orient(
   if (is("MatMul") && rank >= 2) {
     return input === 1 ? made(rank - 1, rank - 2) : made(rank - 2, rank - 1);
   }
-  if (is("Gemm") && rank === 2 && input < 2) {
+  if (isFused(node, "FusedMatMul", "TransposeMatMul") && rank >= 2 && input < 2) {
+    // Batches that move behind the matrices have no axes of neighbours.
+    if (["transBatchA", "transBatchB"].some((name) => intOf(node, name, 0) !== 0)) return undefined;
+    const isTransposed = intOf(node, input === 0 ? "transA" : "transB", 0) !== 0;
+    return (input === 1) === isTransposed ? made(rank - 2, rank - 1) : made(rank - 1, rank - 2);
+  }
+  if ((is("Gemm") || isFused(node, "FusedGemm")) && rank === 2 && input < 2) {
     const isTransposed = intOf(node, input === 0 ? "transA" : "transB", 0) !== 0;
     return (input === 1) === isTransposed ? made(0, 1) : made(1, 0);
   }
-  if (is("Conv") && input === 1 && rank >= 3) return withRest(axes, 0) ?? made(0, 1);
+  const isConv = is("Conv") || isFused(node, "FusedConv");
+  if (isConv && input === 1 && rank >= 3) return withRest(axes, 0) ?? made(0, 1);
   if (is("ConvTranspose") && input === 1 && rank >= 3) return made(1, 0);
   if (is("Gather") && input === 0) {
     const axis = intOf(node, "axis", 0);
@@ -153,6 +160,10 @@ export function orient(
   if (isRecurrent && rank === 3 && (input === 1 || input === 2)) return made(1, 2);
   return undefined;
 }
+
+/** Whether a node is one of those that ONNX Runtime's optimizer makes of ONNX's own operators. */
+const isFused = ({ domain, opType }: OnnxNode, ...names: readonly string[]): boolean =>
+  domain === "com.microsoft" && names.includes(opType);
 
 /** One axis of outputs, all others of inputs, if these are neighbours in the weight. */
 function withRest(axes: readonly number[], axis: number): Orientation | undefined {

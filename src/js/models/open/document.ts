@@ -11,6 +11,7 @@ export interface Shard {
   /** Its name relative to the index, or of the file itself. */
   readonly file: string;
   readonly metadata: ReadonlyMap<string, string>;
+  /** Its tensors; of a shard those that the index finds in it, without copies that it takes from other files. */
   readonly tensors: ReadonlyMap<string, FileTensor>;
 }
 
@@ -44,6 +45,8 @@ export type ModelDocument = FormatDocument & {
   readonly source: Source;
   /** Every tensor of the file by name: the parts of quantized tensors, too. */
   readonly files: ReadonlyMap<string, FileTensor>;
+  /** Members of the file that are no tensors of numbers, by name: what they are. */
+  readonly unreadable: ReadonlyMap<string, string>;
   /** A small file beside the main one, such as config.json. @returns undefined if there is none */
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
   /** All files of the model that were opened so far. */

@@ -57,6 +57,8 @@ export class Model {
   declare readonly metadata: ReadonlyMap<string, unknown>;
   /** The tensors by name, in the order of the file. */
   declare readonly tensors: ReadonlyMap<string, ModelTensor>;
+  /** Members of an npz or TensorFlow.js model that are no numbers, such as text: what they are, by their names. */
+  declare readonly unreadable: ReadonlyMap<string, string>;
   /** The inputs of an ONNX model, which `verifyInputs` names; of other formats none. */
   declare readonly inputs: readonly ModelInput[];
   readonly #files: ReadonlyMap<string, FileTensor>;
@@ -90,6 +92,7 @@ export class Model {
     fixFields<Model>(this, {
       ...{ format, tensors, inputs },
       metadata: fixedMap("Model.metadata", metadata),
+      unreadable: fixedMap("Model.unreadable", document.unreadable),
     });
   }
 
@@ -101,6 +104,10 @@ export class Model {
       const held = Object.values(weight.parts).map((part) => show(part));
       const problem = `${show(name)} is held by the tensors ${held.join(", ")}`;
       throw rangeError("ZP_INVALID_MODEL", where, problem);
+    }
+    const kind = this.#document.unreadable.get(name);
+    if (kind !== undefined) {
+      throw rangeError("ZP_UNSUPPORTED_FILE", where, `${show(name)} is not read: ${kind}`);
     }
     throw rangeError("ZP_INVALID_MODEL", where, `the model has no tensor ${show(name)}`);
   }

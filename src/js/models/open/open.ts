@@ -4,8 +4,9 @@ import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.j
 import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import { JsonReader } from "../../formats/json.js";
 import { addressBeside, checkRelativePath, fileNameOf } from "../../formats/paths.js";
-import { readShardIndex } from "../../formats/safetensors.js";
+import { MAX_HEADER } from "../../formats/safetensors.js";
 import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
@@ -112,10 +113,13 @@ export async function openModel(
     };
     const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
     const read = READERS[format];
-    const { metadata, tensors, document, weights } = await read({
+    const { metadata, tensors, document, weights, unreadable } = await read({
       ...{ file, fileName, openBeside, readBeside },
     });
-    const own = { ...document, fileName, source: file, files: tensors, readBeside, opened };
+    const own = {
+      ...{ ...document, fileName, source: file, files: tensors, readBeside, opened },
+      unreadable: unreadable ?? new Map<string, string>(),
+    };
     return new Model(own, metadata, weights, close);
   } catch (error) {
     await close();
@@ -199,7 +203,7 @@ async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat>
   if (startsWith(head, "PK")) return "npz";
   if (startsWith(head, "{", 8)) return "safetensors";
   const [json] = /^\s*[{[]/.exec(String.fromCharCode(...head)) ?? [];
-  if (json?.endsWith("{")) return (await isShardIndex(file)) ? "safetensors" : "tfjs";
+  if (json?.endsWith("{")) return (await isShardIndex(where, file)) ? "safetensors" : "tfjs";
   if (json !== undefined) return "tfjs";
   if (head[0] === 0x08) return "onnx";
   const expected = `the beginning of a file of ${FORMATS.join(", ")}`;
@@ -208,11 +212,23 @@ async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat>
   throw fileError(where, 0, expected, known ?? bytes);
 }
 
-/** Whether JSON is an index of shards rather than a model of tfjs. */
-async function isShardIndex(file: OpenedSource): Promise<boolean> {
-  if (file.name !== undefined) return /\.index\.json$/.test(file.name);
-  return await readShardIndex(file).then(
-    () => true,
-    () => false,
-  );
+/**
+ * Whether JSON is an index of shards rather than a model of tfjs, by the fields of the object; its name decides only
+ * where the text breaks off before the first field that tells.
+ */
+async function isShardIndex(where: string, file: OpenedSource): Promise<boolean> {
+  let isIndex: boolean | undefined;
+  if (file.size <= MAX_HEADER) {
+    const json = new JsonReader(where, await readBytes(where, file, 0, file.size), 0, true);
+    try {
+      json.object((key) => {
+        if (key === "weight_map") isIndex = true;
+        if (key === "weightsManifest" || key === "modelTopology") isIndex ??= false;
+        json.skip();
+      });
+    } catch {
+      // The reader of the format names the error.
+    }
+  }
+  return isIndex ?? /\.index\b[^/\\]*\.json\b/.test(file.name ?? "");
 }

@@ -1,5 +1,6 @@
 // The format's knowledge of its weights beyond their shapes: the axes that are summed over, and tensors that are no weights.
 
+import { readJson } from "../../formats/json.js";
 import type { InputAxes, OnnxWeight } from "../../formats/onnx/weights.js";
 import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "./document.js";
@@ -29,9 +30,28 @@ export async function orientationsOf(
     };
   }
   const tensors = document.format === "tfjs" ? document.tfjs.tensors : undefined;
+  const isColumns = document.format === "safetensors" ? await columnWeights(document) : () => false;
   return {
-    axesOf: (name) => tensors?.get(name)?.inputAxes,
+    axesOf: (name) => (isColumns(name) ? [0, 0] : tensors?.get(name)?.inputAxes),
     reasonOf: () => undefined,
     onnxWeightOf: () => undefined,
   };
+}
+
+/** Architectures whose layers are transformers' Conv1D: their weights are [inputs, outputs]. */
+const CONV1D_MODELS = ["gpt2", "openai-gpt", "imagegpt", "decision_transformer"];
+
+/** Names of these layers' weights. */
+const CONV1D_WEIGHTS = /(^|\.)(c_attn|q_attn|c_proj|c_fc)\.weight$/;
+
+/**
+ * Whether weights of a checkpoint have their outputs in columns, as its config.json tells.
+ * @throws {RangeError} `ZP_INVALID_FILE` if that is no JSON
+ */
+async function columnWeights({ readBeside }: ModelDocument): Promise<(name: string) => boolean> {
+  const bytes = await readBeside("config.json");
+  if (bytes === undefined) return () => false;
+  const config = readJson("config.json", bytes) as { readonly model_type?: unknown } | null;
+  const isOf = CONV1D_MODELS.includes(String(config?.model_type));
+  return (name) => isOf && CONV1D_WEIGHTS.test(name);
 }

@@ -1,7 +1,13 @@
 // The readers of all formats. Each is a module of its own, downloaded when a file has its format.
 
-import { readSafetensors, readShardIndex } from "../../formats/safetensors.js";
-import { type FileTensor, fileError, readBytes, type Source } from "../../formats/source.js";
+import { readSafetensors, readShardIndex, type Safetensors } from "../../formats/safetensors.js";
+import {
+  type FileTensor,
+  fileError,
+  readBytes,
+  renamedTensor,
+  type Source,
+} from "../../formats/source.js";
 import { loadModule } from "../load-module.js";
 import { STRUCTURE_KEY } from "../save/structure.js";
 import type { StoredWeight } from "../weights/weight.js";
@@ -28,6 +34,8 @@ interface ReadModel {
   readonly document: FormatDocument;
   /** Tensors that are quantized by a layout of several tensors. */
   readonly weights: readonly StoredWeight[];
+  /** Members of the file that are no tensors of numbers, by name: what they are. */
+  readonly unreadable?: ReadonlyMap<string, string>;
 }
 
 /** The reader of each format. */
@@ -52,7 +60,12 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
     const onnx = await readOnnx(file, { externalData: openBeside }, where);
     const weights = findWeightsOfOnnx(onnx);
     const document = { format: "onnx", onnx, openExternal: openBeside } as const;
-    return { ...onnx, document, weights };
+    // Tensors of nodes, and of graphs in graphs, have names of their own in the model.
+    const named = Array.from(
+      onnx.tensors,
+      ([name, tensor]) => [name, renamedTensor(tensor, name)] as const,
+    );
+    return { metadata: onnx.metadata, tensors: new Map(named), document, weights };
   },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
@@ -115,23 +128,25 @@ async function readShards(
   openBeside: (path: string) => Promise<Source>,
 ) {
   const { weightMap } = await readShardIndex(file, where);
-  const shards = new Map<string, Shard>();
+  const files = new Map<string, Safetensors>();
   const metadata = new Map<string, unknown>();
   const tensors = new Map<string, FileTensor>();
   for (const [name, path] of weightMap) {
-    const shard = shards.get(path) ?? {
-      file: path,
-      ...(await readSafetensors(await openBeside(path), `${where}: ${path}`)),
-    };
-    shards.set(path, shard);
-    for (const [key, value] of shard.metadata) metadata.set(key, value);
-    const tensor = shard.tensors.get(name);
+    const file =
+      files.get(path) ?? (await readSafetensors(await openBeside(path), `${where}: ${path}`));
+    files.set(path, file);
+    for (const [key, value] of file.metadata) metadata.set(key, value);
+    const tensor = file.tensors.get(name);
     if (tensor === undefined) {
       throw fileError(where, 0, `tensor ${JSON.stringify(name)} in ${path}`, "none");
     }
     tensors.set(name, tensor);
   }
+  const shards = Array.from(files, ([file, own]): Shard => {
+    const named = [...own.tensors].filter(([name]) => weightMap.get(name) === file);
+    return { file, metadata: own.metadata, tensors: new Map(named) };
+  });
   const index = fileName ?? "model.safetensors.index.json";
-  const document = { format: "safetensors", shards: [...shards.values()], index } as const;
+  const document = { format: "safetensors", shards, index } as const;
   return { metadata, tensors, document };
 }

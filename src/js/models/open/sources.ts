@@ -89,7 +89,8 @@ export async function openSource(
     return fromBlob(await new Response(source as ReadableStream).blob());
   }
   if (isOf("Blob", source) || isOf("File", source)) return fromBlob(source as Blob);
-  if (isOf("ArrayBuffer", source)) return fromBytes(where, bytesOf(where, source as ArrayBuffer));
+  if (isOf("ArrayBuffer", source) || isOf("SharedArrayBuffer", source))
+    return fromBytes(where, bytesOf(where, source as ArrayBuffer));
   if (arrayName(source) === "Uint8Array") return fromBytes(where, source as Uint8Array);
   if (
     typeof (source as Partial<AsyncIterable<unknown>> | null)?.[Symbol.asyncIterator] === "function"

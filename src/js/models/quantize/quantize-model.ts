@@ -27,6 +27,7 @@ import type {
   Assignment,
   Job,
   OutputFormat,
+  QuantizedRow,
   QuantizeModelResult,
   QuantizeProgress,
   Wish,
@@ -157,10 +158,17 @@ export async function quantizeModel(
     isDynamic ? "dynamic" : "float32",
   );
   const progress = new Progress(onProgress);
+  const assign = assigner(wish, parse);
+  /** Names of tensors that get a scheme, before the writer has its say. */
+  const wanted = new Set<string>();
   const job: Job = {
     ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
     ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
-    assign: assigner(wish, parse),
+    assign: (tensor) => {
+      const assignment = assign(tensor);
+      if (assignment.scheme.kind !== "keep") wanted.add(tensor.name);
+      return assignment;
+    },
     file: (parts) =>
       outputFile(where, parts, progress, signal, (caller) =>
         document.opened.checkUnchanged(caller),
@@ -171,7 +179,10 @@ export async function quantizeModel(
   const { files, rows } = written;
   const bytesBefore = bytesOfFiles(document);
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
-  const notes = [...written.notes, ...notesOf(wish, model)];
+  const notes = [
+    ...[...written.notes, ...keptNotes(rows, wanted, bytesBefore)],
+    ...[...notesOf(wish, model), ...unreadableNotes(document)],
+  ];
   const { outputs } = written;
   const verified = outputs === undefined ? {} : { outputs };
   const sizes = { bytesBefore, bytesAfter };
@@ -190,6 +201,36 @@ function bytesOfFiles(document: ModelDocument): number {
     if (isOutside) bytes += tensor.byteLength;
   }
   return bytes;
+}
+
+/** How much of the model stays as it was although it has a scheme, and why. */
+function keptNotes(
+  rows: readonly QuantizedRow[],
+  wanted: ReadonlySet<string>,
+  bytesBefore: number,
+): string[] {
+  const own = rows.filter(({ name }) => wanted.has(name));
+  const kept = own.filter(({ from, scheme, reason }) => {
+    return scheme === "keep" && reason !== undefined && reason !== `${from} already`;
+  });
+  if (kept.length === 0) return [];
+  const counts = new Map<string, number>();
+  for (const { reason = "" } of kept) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const bytes = kept.reduce((sum, row) => sum + row.bytesBefore, 0);
+  const share = ((100 * bytes) / bytesBefore).toPrecision(2).replace(/^1\.0e\+2$/, "100");
+  const reasons = [...counts].sort(([, a], [, b]) => b - a).slice(0, 3);
+  const why = reasons.map(([reason, count]) => `${reason} (${count})`).join("; ");
+  return [
+    `${kept.length} of ${own.length} weights, ${share} % of the model's bytes, stay as they were: ${why}`,
+  ];
+}
+
+/** Members of the file that are left out. */
+function unreadableNotes({ unreadable }: ModelDocument): string[] {
+  if (unreadable.size === 0) return [];
+  const some = [...unreadable].slice(0, 3).map(([name, kind]) => `${show(name)} (${kind})`);
+  const more = unreadable.size > some.length ? " …" : "";
+  return [`left out, as they are no numbers: ${some.join(", ")}${more}`];
 }
 
 /** Names of a plan that the model does not have. */

@@ -1,13 +1,12 @@
 // Quantized tensors of TensorFlow.js models.
 
-import { rangeError } from "../../base/errors.js";
 import { bytesOf, decodeValues } from "../../formats/dtypes.js";
 import { integersOf } from "../../formats/layouts/scaled.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { TfjsTensor } from "../../formats/tfjs.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { StoredWeight } from "./weight.js";
+import { notExpressible, type StoredWeight } from "./weight.js";
 
 /** Finds the tensors with codes: value = scale * code + min. */
 export function findTfjsWeights(files: ReadonlyMap<string, FileTensor>): StoredWeight[] {
@@ -41,11 +40,11 @@ export function findTfjsWeights(files: ReadonlyMap<string, FileTensor>): StoredW
         return decode((await load(parts)).codes.bytes, new Float32Array(sizeOf(shape)));
       },
       async readQuantized(load) {
+        if (!Number.isFinite(min)) throw notExpressible(name, `has the offset ${min}`);
         const { bytes } = (await load(parts)).codes;
         const codes = integersOf(dtype, bytes, sizeOf(shape));
         if (codes === undefined) {
-          const problem = `${name} has codes of ${dtype}; read reads its values`;
-          throw rangeError("ZP_INVALID_MODEL", "Model.readQuantized", problem);
+          throw notExpressible(name, `has codes of ${dtype}`);
         }
         const own = { data: codes, shape: [...shape], dtype, scheme: "affine", scale };
         // The converter moves min to a multiple of the scale, so that 0 has a code.

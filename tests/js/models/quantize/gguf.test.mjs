@@ -99,6 +99,30 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     });
   }
 
+  it("says which inputs have an importance of 0, whose values may be lost", async () => {
+    const model = await openModel(await makeLlama({}));
+    const name = "blk.0.attn_q.weight";
+    const columns = model.tensors.get(name).shape[1];
+    const sums = Float32Array.from({ length: columns }, (_, i) => (i < 8 ? 0 : 1));
+    const chunks = [
+      ["imatrix.chunk_count", ggufEntry("uint32", 1)],
+      ["imatrix.chunk_size", ggufEntry("uint32", 1)],
+      ["imatrix.datasets", ggufEntry("array", ["x"], "string")],
+    ];
+    const part = (own, shape, values) => ({
+      ...{ name: own, shape, dtype: "float32", bytes: () => [new Uint8Array(values.buffer)] },
+    });
+    const tensors = [
+      part(`${name}.in_sum2`, [1, columns], sums),
+      part(`${name}.counts`, [1, 1], Float32Array.of(1)),
+    ];
+    const imatrix = await collect(writeGGUF(layoutGGUF(tensors, chunks, "test")));
+    const { report } = await quantizeModel(model, "Q4_0", { imatrix });
+    const row = report.rows.find((each) => each.name === name);
+    assert.equal(row.reason, `importance 0 for 8 of ${columns} inputs`);
+    assert.match(report.notes.join("\n"), /importance 0 for inputs of 1 weight: .* become 0/);
+  });
+
   it("gives embeddings and output the types of the options, with any mix and without", async () => {
     const typesOf = async (settings, type, options) => {
       const model = await openModel(await makeLlama({ vocabulary: 261, ...settings }));

@@ -28,6 +28,8 @@ export interface ConvertedTensor {
   readonly source: FileTensor;
   readonly tensor: WritableTensor;
   readonly reason?: string;
+  /** Columns whose importance is 0, of all that have one; undefined if there is none of these. */
+  readonly unimportant?: string;
 }
 
 /** A GGUF file to be written, and how its tensors came about. */
@@ -132,7 +134,11 @@ function convertOne(
     throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
   }
   const tensor = convertTensor(where, source, dtype, importance);
-  return { source, tensor, ...(reason !== undefined && { reason }) };
+  const zeros = importance?.reduce((count, weight) => count + Number(weight === 0), 0) ?? 0;
+  return {
+    ...{ source, tensor, ...(reason !== undefined && { reason }) },
+    ...(zeros > 0 && { unimportant: `importance 0 for ${zeros} of ${importance?.length} inputs` }),
+  };
 }
 
 /** A tensor as ggml writes it: without outer axes of length 1, but with at least one axis. */

@@ -184,10 +184,18 @@ function written(
     size: layout.byteLength,
     sections: [bytesSection(layout.header), ...sectionsOf(layout, tensors)],
   });
-  return { target: "llama.cpp", files: [file], rows: tensors.map(rowOf), notes };
+  const unimportant = tensors.filter((each) => each.unimportant !== undefined);
+  const weights = unimportant.length === 1 ? "1 weight" : `${unimportant.length} weights`;
+  const lost =
+    unimportant.length === 0
+      ? []
+      : [`options.imatrix has importance 0 for inputs of ${weights}: values of these may become 0`];
+  const rows = tensors.map(rowOf);
+  return { target: "llama.cpp", files: [file], rows, notes: [...notes, ...lost] };
 }
 
-function rowOf({ source, tensor, reason }: ConvertedTensor): QuantizedRow {
+function rowOf({ source, tensor, reason: why, unimportant }: ConvertedTensor): QuantizedRow {
+  const reason = [why, unimportant].filter((text) => text !== undefined).join("; ") || undefined;
   const isKept = source.dtype === tensor.dtype;
   return {
     name: source.name,

@@ -23,7 +23,7 @@ export function refuseHalf(
     : undefined;
 }
 
-/** Rewrites a weight. @returns the bytes of its values */
+/** Rewrites a weight: its initializer keeps its name, and its uses take the result of Cast. @returns the bytes of its values */
 export function writeHalf(
   rewriter: Rewriter,
   weight: OnnxWeight,
@@ -32,9 +32,8 @@ export function writeHalf(
 ): number {
   const { graph, name } = weight.value;
   const { shape } = weight.tensor;
-  const own = rewriter.newName(`${name}_${dtype}`);
   const bytes = rewriter.addTensor(graph, {
-    ...{ name: own, dtype, shape },
+    ...{ name, dtype, shape },
     async *bytes() {
       const values = new WeightValues(weight.tensor);
       for (let at = 0; at < values.size; at += PIECE) {
@@ -45,8 +44,8 @@ export function writeHalf(
     },
   });
   rewriter.addFront(graph, {
-    ...{ name: rewriter.newName(`${name}_Cast`), opType: "Cast", inputs: [own] },
-    outputs: [rewriter.valueName(weight)],
+    ...{ name: rewriter.newName(`${name}_Cast`), opType: "Cast", inputs: [name] },
+    outputs: [rewriter.renameUses(weight, `${name}_${weight.tensor.dtype}`)],
     attributes: { to: { int: DATA_TYPE[weight.tensor.dtype] } },
   });
   rewriter.removeWeight(weight);

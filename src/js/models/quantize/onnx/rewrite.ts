@@ -130,14 +130,19 @@ export class Rewriter {
    * The name of a weight's values behind new nodes: its own, so that nothing that uses it changes, or a new one where
    * another graph has a value of that name.
    */
-  valueName({ value }: OnnxWeight): string {
-    const { name, uses } = value;
-    if (!this.found.values.isShadowed(name)) return name;
-    const own = this.newName(name);
+  valueName(weight: OnnxWeight): string {
+    const { name } = weight.value;
+    return this.found.values.isShadowed(name) ? this.renameUses(weight, name) : name;
+  }
+
+  /** Gives the value that the uses of a weight take a name of its own. @returns the name */
+  renameUses({ value: { name, uses } }: OnnxWeight, wanted: string): string {
+    const own = this.newName(wanted);
     for (const { node } of uses) {
       const names = this.#renamed.get(node) ?? new Map<string, string>();
       names.set(name, own);
       this.#renamed.set(node, names);
+      this.#addedBytes += own.length - name.length;
     }
     return own;
   }

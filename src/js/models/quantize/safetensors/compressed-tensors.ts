@@ -12,7 +12,7 @@ import { encodeFloats, type ScaleDType } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import type { Wish } from "../types.js";
 import { configOf } from "./compressed-config.js";
-import type { Layout, Weight } from "./parts.js";
+import { isAnyQuantized, type Layout, metadataWith, type Weight } from "./parts.js";
 import { compressedEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
 
@@ -66,9 +66,10 @@ export function compressedLayout(
       return undefined;
     },
     parts: (weight, claim) => partsOf(where, weight, isPacked(weight.scheme), claim),
-    // The reference writes none, whatever its input had.
-    metadata: () => [],
-    config: (entries) => ({ quantization_config: configOf(entries, isPacked) }),
+    // The reference writes none; transformers before 5 do not open a file without a format.
+    metadata: (given) => metadataWith(given, "pt"),
+    config: (entries) =>
+      isAnyQuantized(entries) ? { quantization_config: configOf(entries, isPacked) } : undefined,
   };
 }
 

@@ -7,9 +7,12 @@ import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import { bitsOf, moduleOf, RowPacker, refuseScheme, scaleDTypeOf } from "./compressed-tensors.js";
-import type { Entry, Layout } from "./parts.js";
+import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./parts.js";
 import { mlxEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
+
+/** Modules of mlx-lm that hold the matrices of all experts in one tensor. */
+const STACKED = /(^|\.)(switch_\w+|experts)\./;
 
 /** The layout of MLX. */
 export function mlxLayout(where: string): Layout {
@@ -27,11 +30,13 @@ export function mlxLayout(where: string): Layout {
         throw refuseScheme(where, "mlx", takes, scheme.name);
       }
       if (moduleOf(name) === undefined) return 'the layout takes tensors named "….weight"';
-      if (shape.length !== 2) return "the layout takes matrices";
+      const isStack = shape.length === 3 && STACKED.test(name);
+      if (shape.length !== 2 && !isStack) return "the layout takes matrices, and stacks of experts";
       const groupSize = scheme.groupSize as number;
-      return shape[1] % groupSize === 0
+      const columns = shape[shape.length - 1];
+      return columns % groupSize === 0
         ? undefined
-        : `${shape[1]} columns are no whole groups of ${groupSize}`;
+        : `${columns} columns are no whole groups of ${groupSize}`;
     },
     parts({ tensor, scheme, values, groups }, claim) {
       const bits = bitsOf(scheme);
@@ -41,11 +46,13 @@ export function mlxLayout(where: string): Layout {
         scheme.search === "minmax" ? own : searchingEncoder(where, scheme, own, "mlx", dtype);
       const source = { values, groups, encoder, longParams: new Map() };
       const inputBytes = tensor.byteLength;
-      const [rows, columns] = tensor.shape;
+      const rows = tensor.shape.slice(0, -1);
+      const [columns] = tensor.shape.slice(-1);
       const module = moduleOf(tensor.name) as string;
-      const shape = [rows, groupsPerRow(groups)];
+      const shape = [...rows, groupsPerRow(groups)];
+      const packed = [...rows, (columns * bits) / 32];
       const codes: OutputTensor = {
-        ...{ name: tensor.name, dtype: "uint32", shape: [rows, (columns * bits) / 32], inputBytes },
+        ...{ name: tensor.name, dtype: "uint32", shape: packed, inputBytes },
         stream(advance) {
           const packer = new RowPacker(bits, columns, 0);
           return encodeCodes(source, advance, (each) => packer.put(each));
@@ -60,11 +67,12 @@ export function mlxLayout(where: string): Layout {
       });
       return [codes, params("scales", "scale"), params("biases", "zero")];
     },
-    metadata: () => [["format", "mlx"]],
+    metadata: (given) => metadataWith(given, "mlx"),
     indexed: (entries) => ({
       total_parameters: entries.reduce((sum, { tensor }) => sum + sizeOf(tensor.shape), 0),
     }),
     config(entries) {
+      if (!isAnyQuantized(entries)) return undefined;
       const quantization = quantizationOf(entries);
       return { quantization, quantization_config: quantization };
     },
@@ -82,7 +90,6 @@ function quantizationOf(entries: readonly Entry[]): Readonly<Record<string, unkn
     counts.set(keyOf(scheme), known);
   }
   const [most] = [...counts.values()].sort((a, b) => b.count - a.count);
-  if (most === undefined) return {};
   const paramsOf = (scheme: LinearScheme) => ({
     group_size: scheme.groupSize as number,
     bits: bitsOf(scheme),
@@ -90,9 +97,10 @@ function quantizationOf(entries: readonly Entry[]): Readonly<Record<string, unkn
   const modules = new Map<string, unknown>();
   for (const { tensor, scheme } of entries) {
     const module = moduleOf(tensor.name);
-    if (module === undefined || tensor.shape.length !== 2) continue;
-    if (scheme === undefined) modules.set(module, false);
-    else if (keyOf(scheme) !== keyOf(most.scheme)) modules.set(module, paramsOf(scheme));
+    if (module === undefined) continue;
+    if (scheme === undefined) {
+      if (tensor.shape.length === 2) modules.set(module, false);
+    } else if (keyOf(scheme) !== keyOf(most.scheme)) modules.set(module, paramsOf(scheme));
   }
   return { ...paramsOf(most.scheme), mode: "affine", ...Object.fromEntries(modules) };
 }

@@ -1,8 +1,9 @@
-// Contracts between the safetensors writer and the layouts of quantized weights.
+// Contracts between the safetensors writer and the layouts of quantized weights, and what several layouts have in common.
 
 import type { InputAxes } from "../../../formats/onnx/weights.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { ValueSource } from "../../open/value-source.js";
+import { STRUCTURE_KEY } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
 import type { Groups } from "../groups.js";
 import type { OutputTensor } from "../output-tensor.js";
@@ -62,8 +63,28 @@ export interface Layout {
     given: ReadonlyMap<string, string>,
     entries: readonly Entry[],
   ): Iterable<readonly [string, string]>;
-  /** Fields for config.json, if the layout has any. @param entries  of all files */
-  config?(entries: readonly Entry[]): Readonly<Record<string, unknown>>;
+  /**
+   * Fields for config.json, if the layout has any.
+   * @param entries  of all files
+   * @returns undefined if none of them is quantized
+   */
+  config?(entries: readonly Entry[]): Readonly<Record<string, unknown>> | undefined;
   /** Fields for `metadata` of the index. */
   indexed?(entries: readonly Entry[]): Readonly<Record<string, number>>;
 }
+
+/** Whether a layout holds any weight of these. */
+export const isAnyQuantized = (entries: readonly Entry[]): boolean =>
+  entries.some(({ scheme }) => scheme !== undefined);
+
+/**
+ * `__metadata__` of the source with the format that readers of a layout ask for. The structure that `save` writes is left
+ * out: it describes the source's own tensors.
+ */
+export const metadataWith = (
+  given: ReadonlyMap<string, string>,
+  format: "pt" | "mlx",
+): [string, string][] => [
+  ...[...given].filter(([key]) => key !== "format" && key !== STRUCTURE_KEY),
+  ["format", format],
+];

@@ -28,7 +28,7 @@ import type {
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
-import type { Entry, Layout } from "./parts.js";
+import { type Entry, isAnyQuantized, type Layout } from "./parts.js";
 import { zeropointLayout } from "./zeropoint.js";
 
 const INDEX = "model.safetensors.index.json";
@@ -216,6 +216,9 @@ async function textsOf(
   const files: OutputFile[] = [];
   const notes: string[] = [];
   const { indent, sorted } = layout.style;
+  if (layout.config !== undefined && !isAnyQuantized(entries)) {
+    notes.push("no weight was quantized, so no config.json is written");
+  }
   const fields = layout.config?.(entries);
   if (fields !== undefined) {
     const bytes = await document.readBeside("config.json");
