@@ -5,7 +5,14 @@ import { disposed } from "../base/errors.js";
 import { INSPECT } from "../base/format-value.js";
 import type { Core } from "./core.js";
 import type { Embedded } from "./embedded.js";
-import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
+import {
+  describeCore,
+  type InitOptions,
+  type InitResult,
+  isDefaultCore,
+  loadCore,
+  runOn,
+} from "./init.js";
 
 /**
  * Key of a method that copies an object for an instance: it takes a function that binds a value to the
@@ -48,7 +55,8 @@ export async function createFrom<Library extends object>(
   // Printed by Node's console instead of a listing of the whole library.
   const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
   const own = { ...describeCore(core), dispose, ...symbols, [INSPECT]: print };
-  return { ...bindAll(core, library), ...own } as unknown as Readonly<Library> & InstanceMembers;
+  return { ...bindAll(binderOf(core), library), ...own } as unknown as Readonly<Library> &
+    InstanceMembers;
 }
 
 /** Exports that start a library, and so belong to no instance. */
@@ -68,31 +76,46 @@ export function checkEntries(entries: readonly unknown[]): object[] {
   });
 }
 
-/** The exports of a library, with functions and classes bound to a core. */
-function bindAll<Library extends object>(core: Core, library: Library): Library {
+/** What binds values to each instance. */
+const binders = /* @__PURE__ */ new WeakMap<Core, NamedBind>();
+
+type NamedBind = <T extends object>(value: T, name?: string) => T;
+
+/** What binds values to the instance of a core. Of the default instance, nothing is bound. */
+export function binderOf(core: Core): NamedBind {
+  if (isDefaultCore(core)) return (value) => value;
+  const bind = binders.get(core) ?? makeBinder(core);
+  binders.set(core, bind);
+  return bind;
+}
+
+function makeBinder(core: Core): NamedBind {
   // A value exported under two names is bound once.
   const bound = new WeakMap<object, object>();
-  const bind = <T extends object>(value: T, name = ""): T => {
+  const bind: NamedBind = <T extends object>(value: T, name = ""): T => {
     if (!bound.has(value)) bound.set(value, make(value, name));
     return bound.get(value) as T;
   };
-  const each = <T extends object>(values: T): T =>
-    Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [
-        name,
-        Object(value) === value ? bind(value, name) : value,
-      ]),
-    ) as T;
   const make = (value: object, name: string): object => {
     if (isRebindable(value)) return value[REBIND](bind);
     if (typeof value === "function") {
       return new Proxy(value, runningOn(core, pythonNameOf(value as object) || name, bind));
     }
     // Records of QConfigs and observers; other objects have no functions of the library.
-    return Object.getPrototypeOf(value) === Object.prototype ? Object.freeze(each(value)) : value;
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+    return Object.freeze(bindAll(bind, value));
   };
-  return each(library);
+  return bind;
 }
+
+/** The fields of a record, bound. */
+const bindAll = <T extends object>(bind: NamedBind, values: T): T =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      Object(value) === value ? bind(value, name) : value,
+    ]),
+  ) as T;
 
 const isRebindable = (value: unknown): value is Rebindable => REBIND in Object(value);
 

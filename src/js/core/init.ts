@@ -143,6 +143,22 @@ export function activeCore(where: string): Core {
   return core;
 }
 
+/** Whether a core is that of the default instance. */
+export const isDefaultCore = (core: Core): boolean => core === defaultCore;
+
+/** Gives the core to run on, also after an `await`. @throws {Error} `ZP_NOT_INITIALIZED` */
+export type KeptCore = (where: string) => Core;
+
+/**
+ * Keeps the core of the instance whose function runs at present: after an `await` that function no longer
+ * runs on it.
+ * @param otherwise  gives the core if no instance's function runs; default: the default core at the time
+ */
+export function keepCore(otherwise: KeptCore = activeCore): KeptCore {
+  const core = runningCore;
+  return core === undefined ? otherwise : () => core;
+}
+
 /** Runs a function on a given core. */
 export function runOn<T>(core: Core, work: () => T): T {
   const outer = runningCore;

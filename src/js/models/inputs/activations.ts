@@ -3,11 +3,12 @@
 import { wrongKind } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
 import { arrayName } from "../../base/typed-arrays.js";
+import { readValues } from "../../formats/values.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { tensor } from "../../tensor/tensor.js";
 import { loadModule } from "../load-module.js";
 import { type FileSource, openSource } from "../open/sources.js";
-import { readTiles } from "../open/values.js";
+import { checkDecodable } from "../open/values.js";
 import { InputMoments } from "./moments.js";
 
 /**
@@ -100,8 +101,8 @@ async function readFile(
         const problem = `the last axis of the file must have length ${length}, got shape [${file.shape.join(", ")}]`;
         throw rangeError("ZP_SHAPE_MISMATCH", where, problem);
       }
-      const tile = 256 * length;
-      for await (const values of readTiles(where, file, tile)) {
+      checkDecodable(where, file);
+      for await (const values of readValues(file, 256 * length)) {
         moments.add({ data: values, shape: [values.length / length, length] });
       }
     }

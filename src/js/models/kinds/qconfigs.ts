@@ -163,8 +163,9 @@ function writeSource(
 function readSource(reader: StructureReader, path: string, value: unknown): ObserverSource | null {
   if (value === null) return null;
   const node = reader.fields(path, value, ["kind", "class", "args"]);
-  const type = classNamed(CLASSES, node.class) as ObserverSource | undefined;
-  if (type === undefined) throw reader.fail(`${path}.class`, "a class of observers", node.class);
+  const found = classNamed(CLASSES, node.class) as ObserverSource | undefined;
+  if (found === undefined) throw reader.fail(`${path}.class`, "a class of observers", node.class);
+  const type = reader.bind(found);
   if (node.kind === "class") return type;
   reader.choice(`${path}.kind`, node.kind, ["factory"]);
   const steps = reader

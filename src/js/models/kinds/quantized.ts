@@ -8,17 +8,11 @@ import {
   setArray,
   subarrayOf,
 } from "../../base/typed-arrays.js";
-import type { Core } from "../../core/core.js";
-import { activeCore, runOn } from "../../core/init.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { ByteStream } from "../../formats/source.js";
 import { type CheckedQuantized, checkQuantized } from "../../quantize/check.js";
-import { pack, unpack } from "../../quantize/pack.js";
-import {
-  type AnyQuantizedTensor,
-  type QuantizedTensorInput,
-  quantizedResult,
-} from "../../quantize/quantized-tensor.js";
+import { unpack } from "../../quantize/pack.js";
+import { type AnyQuantizedTensor, quantizedResult } from "../../quantize/quantized-tensor.js";
 import { readQuantized } from "../../tensor/check.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { TILE } from "../../tensor/tiles.js";
@@ -39,24 +33,19 @@ import {
   toJSONNumber,
 } from "../save/structure.js";
 import { ARRAYS, addArray, arrayOf, codesDType, zeroPointsDType } from "./arrays.js";
+import { BitPacker } from "./bits.js";
 
 /** A quantized tensor of either family. */
 export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;
 
 /** Codes that come tile by tile: of outputs `first` to `end`. */
 export interface CodeTiles {
-  /** Codes of a tile, a multiple of eight except in the last tile. */
+  /** Codes of a tile; the last one is shorter. */
   readonly step: number;
   readonly read: (first: number, end: number) => Codes;
 }
 
-/** Packs codes of a dtype below 8 bits; a multiple of eight of them, unless they are the last. */
-const packTile = (core: Core, data: Codes, dtype: DType): Uint8Array =>
-  runOn(core, () =>
-    pack({ data, shape: [data.length], dtype, scale: 1, zeroPoint: 0 } as QuantizedTensorInput),
-  );
-
-/** Adds codes to a file. */
+/** Adds codes to a file. They are packed without the core: things of any instance can be saved. */
 function addCodes(
   writer: FileWriter,
   path: string,
@@ -65,15 +54,16 @@ function addCodes(
   { step, read }: CodeTiles,
 ): string {
   const size = sizeOf(shape);
-  const isPacked = DTYPES[dtype].bits < 8;
-  const core = isPacked ? activeCore(writer.where) : undefined;
-  const stored = isPacked ? [Math.ceil((size * DTYPES[dtype].bits) / 8)] : shape;
+  const { bits } = DTYPES[dtype];
+  const isPacked = bits < 8;
+  const stored = isPacked ? [Math.ceil((size * bits) / 8)] : shape;
   return writer.add(path, codesDType(dtype), stored, function* (): Generator<Uint8Array> {
+    const packer = isPacked ? new BitPacker(bits) : undefined;
     for (let first = 0; first < size; first += step) {
       const codes = read(first, Math.min(size, first + step));
-      yield core === undefined
-        ? new Uint8Array(codes.buffer as ArrayBuffer, codes.byteOffset, codes.byteLength)
-        : packTile(core, codes, dtype as DType);
+      packer?.put(codes as Int8Array | Uint8Array, 0, codes.length);
+      yield packer?.take(first + step >= size) ??
+        new Uint8Array(codes.buffer as ArrayBuffer, codes.byteOffset, codes.byteLength);
     }
   } satisfies () => ByteStream);
 }

@@ -1,5 +1,6 @@
 // The content of an opened file in its format's own terms, for writers, which keep everything that they do not change.
 
+import type { KeptCore } from "../../core/init.js";
 import type { GGUF } from "../../formats/gguf/read.js";
 import type { OnnxModel } from "../../formats/onnx/read.js";
 import type { FileTensor, Source } from "../../formats/source.js";
@@ -51,4 +52,6 @@ export type ModelDocument = FormatDocument & {
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
   /** All files of the model that were opened so far. */
   readonly opened: ModelFiles;
+  /** The core that dequantizes its values: of the instance that opened it, or the default one. */
+  readonly core: KeptCore;
 };

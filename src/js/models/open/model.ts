@@ -129,7 +129,7 @@ export class Model {
     checkDecodable(where, file);
     const data = newArray(where, Float32Array, sizeOf(file.shape));
     let at = 0;
-    for await (const tile of readTiles(where, file)) {
+    for await (const tile of readTiles(where, this.#document.core, file)) {
       data.set(tile, at);
       at += tile.length;
     }

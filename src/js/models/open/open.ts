@@ -4,6 +4,7 @@ import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.j
 import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import { keepCore } from "../../core/init.js";
 import { JsonReader } from "../../formats/json.js";
 import { addressBeside, checkRelativePath, fileNameOf } from "../../formats/paths.js";
 import { MAX_HEADER } from "../../formats/safetensors.js";
@@ -70,6 +71,7 @@ export async function openModel(
   checkFunction(where, "options.externalData", externalData);
   checkAbortSignal(where, signal);
   const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
+  const core = keepCore();
   const opened = new ModelFiles();
   const keep = (each: OpenedSource, path?: string): OpenedSource =>
     opened.add(guarded(where, each, signal), path);
@@ -114,10 +116,10 @@ export async function openModel(
     const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
     const read = READERS[format];
     const { metadata, tensors, document, weights, unreadable } = await read({
-      ...{ file, fileName, openBeside, readBeside },
+      ...{ file, fileName, openBeside, readBeside, core },
     });
     const own = {
-      ...{ ...document, fileName, source: file, files: tensors, readBeside, opened },
+      ...{ ...document, fileName, source: file, files: tensors, readBeside, opened, core },
       unreadable: unreadable ?? new Map<string, string>(),
     };
     return new Model(own, metadata, weights, close);

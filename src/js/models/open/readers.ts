@@ -1,5 +1,6 @@
 // The readers of all formats. Each is a module of its own, downloaded when a file has its format.
 
+import type { KeptCore } from "../../core/init.js";
 import { readSafetensors, readShardIndex, type Safetensors } from "../../formats/safetensors.js";
 import {
   type FileTensor,
@@ -25,6 +26,8 @@ interface Files {
   readonly openBeside: (path: string) => Promise<Source>;
   /** Reads a small file; undefined if there is none. */
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
+  /** Dequantizes values. */
+  readonly core: KeptCore;
 }
 
 /** The result of a reader of any format. */
@@ -101,7 +104,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   if (structured.length > 0) {
     const { findSavedWeights } = await loadModule(where, import("../weights/saved.js"));
     for (const { metadata, tensors } of structured) {
-      weights.push(...findSavedWeights(metadata, tensors));
+      weights.push(...findSavedWeights(metadata, tensors, files.core));
     }
   }
   // A file of quantizeModel has both: it keeps the weights of a checkpoint that are quantized already as they are.

@@ -1,5 +1,6 @@
 // The values of a tensor as float32, from any position on, in runs of any length and constant memory.
 
+import type { KeptCore } from "../../core/init.js";
 import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
 import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
@@ -33,14 +34,14 @@ export interface ValueSource {
  * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for dtypes without values
  */
 export function valueSourceOf(where: string, model: Model, name: string): ValueSource {
-  const { files } = documentOf(where, "model", model);
+  const { files, core } = documentOf(where, "model", model);
   const weight = weightsOf(model).get(name);
   if (weight !== undefined) return valuesOfWeight(weight, files);
-  return valuesOfFile(where, files.get(name) as FileTensor);
+  return valuesOfFile(where, core, files.get(name) as FileTensor);
 }
 
-/** The values of a tensor of a file: of an element type or of ggml's block types. */
-export function valuesOfFile(where: string, file: FileTensor): ValueSource {
+/** The values of a tensor of a file: of an element type or of ggml's block types, which a core decodes. */
+export function valuesOfFile(where: string, core: KeptCore, file: FileTensor): ValueSource {
   checkDecodable(where, file);
   const { name, dtype, shape } = file;
   const { blockLength, blockBits } = dtypeInfo(dtype) as FileDTypeInfo;
@@ -61,7 +62,7 @@ export function valuesOfFile(where: string, file: FileTensor): ValueSource {
       for await (const bytes of pieces(file, begin, most * unitBytes, unitBytes)) {
         advance(bytes.length);
         const length = Math.min(Math.floor((bytes.length / unitBytes) * unit), left + skipped);
-        const values = decodeTile(dtype, bytes, tile.subarray(0, length));
+        const values = decodeTile(core, dtype, bytes, tile.subarray(0, length));
         left -= length - skipped;
         yield values.subarray(skipped);
         skipped = 0;

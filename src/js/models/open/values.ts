@@ -2,6 +2,7 @@
 
 import { BLOCK_NAMES, type BlockName } from "../../base/block-types.js";
 import { rangeError } from "../../base/errors.js";
+import { type KeptCore, runOn } from "../../core/init.js";
 import { decodeValues, type FileDType, isBlockType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { readValues } from "../../formats/values.js";
@@ -10,10 +11,15 @@ import { dequantizeBlocks } from "../../quantize/blocks.js";
 const isBlock = (dtype: FileDType): dtype is BlockName =>
   (BLOCK_NAMES as readonly string[]).includes(dtype);
 
-/** Decodes little-endian bytes to float32; each value is rounded once. */
-export function decodeTile(dtype: FileDType, bytes: Uint8Array, out: Float32Array): Float32Array {
+/** Decodes little-endian bytes to float32; each value is rounded once. @param core  decodes ggml's block types */
+export function decodeTile(
+  core: KeptCore,
+  dtype: FileDType,
+  bytes: Uint8Array,
+  out: Float32Array,
+): Float32Array {
   if (!isBlock(dtype)) return decodeValues(dtype, bytes, out);
-  dequantizeBlocks(bytes, dtype, [out.length], { out });
+  runOn(core("Model.read"), () => dequantizeBlocks(bytes, dtype, [out.length], { out }));
   return out;
 }
 
@@ -34,14 +40,16 @@ export function checkDecodable(where: string, { name, dtype }: FileTensor): void
 
 /**
  * The values of a tensor in row-major order, as float32, in tiles.
+ * @param core  decodes ggml's block types
  * @param tileLength  values of a tile, a multiple of 256; the last tile is shorter
  * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE`, `ZP_INVALID_FILE`
  */
 export function readTiles(
   where: string,
+  core: KeptCore,
   tensor: FileTensor,
   tileLength?: number,
 ): AsyncGenerator<Float32Array, void, undefined> {
   checkDecodable(where, tensor);
-  return readValues(tensor, tileLength, decodeTile);
+  return readValues(tensor, tileLength, (...tile) => decodeTile(core, ...tile));
 }

@@ -31,7 +31,10 @@ const sizeOfParts = (files: ReadonlyMap<string, FileTensor>, weight: StoredWeigh
   Object.values(weight.parts).reduce((sum, part) => sum + (files.get(part)?.byteLength ?? 0), 0);
 
 /** The source's own files. Parts of quantized tensors are copied. */
-export function shardsOf({ where, model, document }: Job, own: SafetensorsDocument): FileItems[] {
+export function shardsOf(
+  { where, core, model, document }: Job,
+  own: SafetensorsDocument,
+): FileItems[] {
   const byPart = new Map<string, { readonly weight: StoredWeight; readonly isFirst: boolean }>();
   for (const weight of weightsOf(model).values()) {
     Object.values(weight.parts).forEach((part, i) => {
@@ -45,7 +48,7 @@ export function shardsOf({ where, model, document }: Job, own: SafetensorsDocume
       const part = byPart.get(each.name);
       if (part === undefined) {
         const tensor = model.tensors.get(each.name) ?? plain(each);
-        const values = isDecodable(each.dtype) ? valuesOfFile(where, each) : undefined;
+        const values = isDecodable(each.dtype) ? valuesOfFile(where, core, each) : undefined;
         return { tensor, file: each, values, bytesBefore: each.byteLength };
       }
       const { layout } = part.weight;

@@ -11,6 +11,7 @@ import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import { keepCore } from "../../core/init.js";
 import type { OnnxTensor } from "../../formats/onnx/tensor.js";
 import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "../open/document.js";
@@ -121,6 +122,7 @@ export async function quantizeModel(
 ): Promise<QuantizeModelResult> {
   const where = "quantizeModel";
   const document = documentOf(where, "model", model);
+  const core = keepCore(document.core);
   const given = checkOptions(where, options, OPTIONS) as QuantizeModelOptions;
   const { signal, onProgress, target, imatrix } = given;
   checkAbortSignal(where, signal);
@@ -162,7 +164,7 @@ export async function quantizeModel(
   /** Names of tensors that get a scheme, before the writer has its say. */
   const wanted = new Set<string>();
   const job: Job = {
-    ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
+    ...{ where, core, model, document, wish, target, activations, pure, imatrix, signal },
     ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
     assign: (tensor) => {
       const assignment = assign(tensor);

@@ -1,6 +1,7 @@
 // Contracts of quantizeModel: what it gives, and what the writers of all formats take.
 
 import type { PlatformAbortSignal, PlatformByteStream } from "../../base/platform.js";
+import type { KeptCore } from "../../core/init.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { ModelDocument } from "../open/document.js";
 import type { Model, ModelTensor } from "../open/model.js";
@@ -133,6 +134,8 @@ export interface Section {
 export interface Job {
   /** For error messages. */
   readonly where: "quantizeModel";
+  /** The core that quantizes: of the instance on which the model is quantized, else that of the model. */
+  readonly core: KeptCore;
   readonly model: Model;
   readonly document: ModelDocument;
   readonly wish: Wish;

@@ -5,6 +5,7 @@ import { type ErrorCode, rangeError, type ZeropointError } from "../../base/erro
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import type { Core } from "../../core/core.js";
+import { binderOf } from "../../core/create.js";
 import { activeCore, runOn } from "../../core/init.js";
 import { readSafetensors } from "../../formats/safetensors.js";
 import { fileError, readBytes } from "../../formats/source.js";
@@ -74,7 +75,7 @@ export async function loadOn(
       const isOwn = file.isFresh && bytes.byteLength === bytes.buffer.byteLength;
       loaded.set(name, { dtype, shape, bytes: isOwn ? bytes : bytes.slice() });
     }
-    const reader = new StructureReader(where, loaded, file.size, own);
+    const reader = new StructureReader(where, loaded, file.size, own, binderOf(core));
     return runOn(core, () => readAll(reader, structure));
   } finally {
     await file.close();

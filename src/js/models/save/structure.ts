@@ -2,6 +2,7 @@
 
 import { rangeError, typeError, type ZeropointError } from "../../base/errors.js";
 import { show, showShape } from "../../base/format-value.js";
+import type { Bind } from "../../core/create.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import {
   Budget,
@@ -96,12 +97,16 @@ export class StructureReader {
   readonly #budget: Budget;
   #depth = 0;
 
-  /** @param functions  user functions by name; without a prototype */
+  /**
+   * @param functions  user functions by name; without a prototype
+   * @param bind  binds classes of observers to the instance that reads
+   */
   constructor(
     readonly where: string,
     tensors: ReadonlyMap<string, LoadedTensor>,
     size: number,
     readonly functions: Readonly<Record<string, unknown>>,
+    readonly bind: Bind = (value) => value,
   ) {
     this.#tensors = new Map(tensors);
     this.#budget = new Budget(where, size);

@@ -1,5 +1,6 @@
 // Quantized tensors of files that save wrote.
 
+import { type KeptCore, runOn } from "../../core/init.js";
 import { bytesOf, type FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { dequantize } from "../../quantize/dequantize.js";
@@ -14,12 +15,13 @@ type Node = Readonly<Record<string, unknown>>;
 /** Fields of a node that name tensors. */
 const PARTS = ["codes", "scale", "zeroPoint", "offset"];
 
-/** Finds the quantized tensors in the structure that save wrote, if it did. */
+/** Finds the quantized tensors in the structure that save wrote, if it did. @param core  reads their values */
 export function findSavedWeights(
   metadata: ReadonlyMap<string, unknown>,
   files: ReadonlyMap<string, FileTensor>,
+  core: KeptCore,
 ): StoredWeight[] {
-  return nodesIn(metadata.get(STRUCTURE_KEY)).flatMap((node) => savedOf(node, files) ?? []);
+  return nodesIn(metadata.get(STRUCTURE_KEY)).flatMap((node) => savedOf(node, files, core) ?? []);
 }
 
 function nodesIn(text: unknown): Node[] {
@@ -36,7 +38,11 @@ function nodesIn(text: unknown): Node[] {
   return nodes;
 }
 
-function savedOf(node: Node, files: ReadonlyMap<string, FileTensor>): StoredWeight | undefined {
+function savedOf(
+  node: Node,
+  files: ReadonlyMap<string, FileTensor>,
+  core: KeptCore,
+): StoredWeight | undefined {
   const { codes, dtype, shape } = node;
   const isShape = shape === undefined || (Array.isArray(shape) && shape.every(Number.isInteger));
   if (typeof codes !== "string" || typeof dtype !== "string" || !isShape) return undefined;
@@ -48,11 +54,9 @@ function savedOf(node: Node, files: ReadonlyMap<string, FileTensor>): StoredWeig
   const readQuantized = async (load: LoadParts) => {
     const loaded = await load(parts);
     const tensors = Object.entries(parts).map(([role, name]) => [name, loaded[role]] as const);
-    return readAnyQuantized(
-      new StructureReader("Model.readQuantized", new Map(tensors), 0, {}),
-      "",
-      node,
-    );
+    const where = "Model.readQuantized";
+    const reader = new StructureReader(where, new Map(tensors), 0, {});
+    return runOn(core(where), () => readAnyQuantized(reader, "", node));
   };
   return {
     name: codes,
@@ -60,8 +64,11 @@ function savedOf(node: Node, files: ReadonlyMap<string, FileTensor>): StoredWeig
     // qint8 is int8 in a file.
     dtype: dtype.replace(/^q/, "") as FileDType,
     parts,
-    window: windowOf(node, parts, files),
-    read: async (load) => dequantize((await readQuantized(load)) as QuantizedTensor).data,
+    window: windowOf(node, parts, files, core),
+    read: async (load) => {
+      const q = (await readQuantized(load)) as QuantizedTensor;
+      return runOn(core("Model.read"), () => dequantize(q)).data;
+    },
     readQuantized,
   };
 }
@@ -71,6 +78,7 @@ function windowOf(
   node: Node,
   parts: Readonly<Record<string, string>>,
   files: ReadonlyMap<string, FileTensor>,
+  core: KeptCore,
 ): Window | undefined {
   const { kind, dtype, axis, groupSize, scaleShape } = node;
   const shape = (node.shape ?? files.get(parts.codes)?.shape) as readonly number[];
@@ -122,8 +130,11 @@ function windowOf(
         ? {}
         : { scaleShape: lengths, ...(axis !== undefined && { axis: isColumns ? 1 : 0 }) };
       const own = { ...node, shape: [rows, columns], ...form };
-      const reader = new StructureReader("Model.read", new Map(loaded), 0, {});
-      dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor, { out });
+      const where = "Model.read";
+      const reader = new StructureReader(where, new Map(loaded), 0, {});
+      runOn(core(where), () =>
+        dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor, { out }),
+      );
     },
   };
 }

@@ -1,6 +1,7 @@
 // A tensor of a file in another dtype, converted tile by tile while it is written.
 
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
+import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
 import type { FileTensor, WritableTensor } from "../../../formats/source.js";
@@ -43,18 +44,20 @@ export const isConvertible = (from: FileDType, to: FileDType): boolean =>
  */
 export function convertTensor(
   where: string,
+  core: KeptCore,
   tensor: FileTensor,
   dtype: FileDType,
   importance?: Float32Array,
 ): WritableTensor {
   const { name, shape } = tensor;
   if (tensor.dtype === dtype) return tensor;
-  const bytes = (): AsyncGenerator<Uint8Array> => convert(where, tensor, dtype, importance);
+  const bytes = (): AsyncGenerator<Uint8Array> => convert(where, core, tensor, dtype, importance);
   return { name, shape, dtype, bytes };
 }
 
 async function* convert(
   where: string,
+  core: KeptCore,
   tensor: FileTensor,
   dtype: FileDType,
   importance: Float32Array | undefined,
@@ -70,7 +73,7 @@ async function* convert(
     const tile = { bytes: stored, dtype: tensor.dtype, count };
     let converted: Uint8Array;
     try {
-      converted = convertTile(tile, dtype, range.importance);
+      converted = convertTile(core, tile, dtype, range.importance);
     } catch (error) {
       throw located(where, error, tensor.name, tile, range.begin);
     }

@@ -1,6 +1,7 @@
 // From GGUF to GGUF: which dtype each tensor gets, the keys and the order of the new file.
 
 import { rangeError } from "../../../base/errors.js";
+import type { KeptCore } from "../../../core/init.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { GGUFEntry } from "../../../formats/gguf/types.js";
 import { type GGUFLayout, layoutGGUF } from "../../../formats/gguf/write.js";
@@ -55,6 +56,7 @@ export interface LlamaQuantizeOptions {
  */
 export function llamaQuantize(
   where: string,
+  core: KeptCore,
   { metadata, tensors }: GGUFParts,
   fileType: FileType,
   { pure = false, tokenEmbedding, output, importance }: LlamaQuantizeOptions = {},
@@ -67,7 +69,7 @@ export function llamaQuantize(
   const converted = sources.map((source, i) => {
     const { dtype } = choices[i];
     const weights = importanceFor(where, importance, source, dtype, fileType);
-    return trimmed(convertOne(where, source, choices[i], weights));
+    return trimmed(convertOne(where, core, source, choices[i], weights));
   });
   const number = fileType.number ?? numberOf(metadata, sources);
   const keys = quantizedKeys(metadata, number, importance);
@@ -102,6 +104,7 @@ function importanceFor(
  */
 export function convertGGUF(
   where: string,
+  core: KeptCore,
   { metadata, tensors }: GGUFParts,
   choose: (tensor: FileTensor) => TensorChoice,
   importance?: Importance,
@@ -112,7 +115,7 @@ export function convertGGUF(
       choice.dtype === source.dtype
         ? undefined
         : importanceOf(where, importance, source.name, source.shape);
-    return convertOne(where, source, choice, weights);
+    return convertOne(where, core, source, choice, weights);
   });
   const number = guessFileType(weightTypes(converted));
   const keys = quantizedKeys(metadata, number, importance);
@@ -125,6 +128,7 @@ const weightTypes = (converted: readonly ConvertedTensor[]): FileDType[] =>
 
 function convertOne(
   where: string,
+  core: KeptCore,
   source: FileTensor,
   { dtype, reason }: TensorChoice,
   importance: Float32Array | undefined,
@@ -133,7 +137,7 @@ function convertOne(
     const problem = `tensor ${JSON.stringify(source.name)} has dtype ${source.dtype}, which is not converted to ${dtype}`;
     throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
   }
-  const tensor = convertTensor(where, source, dtype, importance);
+  const tensor = convertTensor(where, core, source, dtype, importance);
   const zeros = importance?.reduce((count, weight) => count + Number(weight === 0), 0) ?? 0;
   return {
     ...{ source, tensor, ...(reason !== undefined && { reason }) },

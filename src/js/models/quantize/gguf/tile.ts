@@ -1,5 +1,6 @@
 // The values of one tile, from one dtype to another.
 
+import { type KeptCore, runOn } from "../../../core/init.js";
 import { decodeValues, type FileDType } from "../../../formats/dtypes.js";
 import { type BlockType, quantizeBlocks } from "../../../quantize/blocks.js";
 import type { TensorInput } from "../../../tensor/check.js";
@@ -26,6 +27,7 @@ export interface StoredTile {
  * @throws {RangeError} `ZP_NON_FINITE` for values that are not finite, or too large for the scales of the blocks
  */
 export function convertTile(
+  core: KeptCore,
   stored: StoredTile,
   dtype: FileDType,
   importance: Float32Array | undefined,
@@ -35,7 +37,8 @@ export function convertTile(
   if (dtype === "float32") return new Uint8Array(valuesOf(stored).buffer);
   const x = tensorOf(stored, importance?.length ?? stored.count);
   const weights = importance && { importance: { data: importance, shape: [importance.length] } };
-  const bytes = quantizeBlocks(x, BLOCK_TYPES[dtype] ?? (dtype as BlockType), weights);
+  const type = BLOCK_TYPES[dtype] ?? (dtype as BlockType);
+  const bytes = runOn(core("quantizeModel"), () => quantizeBlocks(x, type, weights));
   checkScales(bytes, dtype);
   return bytes;
 }

@@ -32,7 +32,7 @@ const DEFAULT_IMATRIX = "imatrix.gguf";
  * other formats a container of weights.
  */
 export const writeGguf: Writer = async (job) => {
-  const { where, document, wish, target, pure } = job;
+  const { where, core, document, wish, target, pure } = job;
   const { tokenEmbeddingType, outputTensorType } = job;
   if (target !== undefined) {
     throw rangeError(
@@ -54,7 +54,7 @@ export const writeGguf: Writer = async (job) => {
   if (!isLlama) return writePlain(job, importance);
   const typeOf = (name: string, given: unknown): FileDType | undefined =>
     given === undefined ? undefined : parseTensorType(where, `options.${name}`, given);
-  const conversion = llamaQuantize(where, document.gguf, fileType, {
+  const conversion = llamaQuantize(where, core, document.gguf, fileType, {
     ...{ pure, importance },
     tokenEmbedding: typeOf("tokenEmbeddingType", tokenEmbeddingType),
     output: typeOf("outputTensorType", outputTensorType),
@@ -108,7 +108,7 @@ async function openImportance({ where, imatrix, signal }: Job): Promise<Importan
 
 /** Writes every tensor by its scheme. */
 function writePlain(job: Job, importance: Importance | undefined): Written {
-  const { where, document, model } = job;
+  const { where, core, document, model } = job;
   const choose = ({ name }: FileTensor): TensorChoice =>
     choiceOf(job, model.tensors.get(name) as ModelTensor);
   const { files: tensors } = document;
@@ -123,7 +123,7 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
   const metadata = isContainer
     ? containerKeys(model.format, title, model.metadata)
     : document.gguf.metadata;
-  const conversion = convertGGUF(where, { metadata, tensors }, choose, importance);
+  const conversion = convertGGUF(where, core, { metadata, tensors }, choose, importance);
   const notes = isContainer
     ? ["A container of weights: no engine runs it as a language model."]
     : [];

@@ -98,6 +98,7 @@ export const packedBlocks: Form = {
   write(context) {
     const { rewriter, weight, scheme } = context;
     const { tensor, uses } = weight;
+    const core = context.core("quantizeModel");
     const graph = graphOf(context);
     const names = partNames(context);
     const bits = bitsOf(scheme) <= 4 ? 4 : 8;
@@ -112,7 +113,7 @@ export const packedBlocks: Form = {
     const rule = isNative && !isOnlyLookUp ? "ort" : "own";
     const pack = (): AsyncGenerator<PackedRows, void, undefined> =>
       packed(context, bits, block, (values, columns) =>
-        packRows(values, columns, bits, block, scheme, rule),
+        packRows(core, values, columns, bits, block, scheme, rule),
       );
 
     // Scales are written behind the codes, unless they are too many to be held.

@@ -1,7 +1,7 @@
 // A weight and a scheme -> codes, scales and zero points in the order of the weight, piece by piece.
 
 import type { Core } from "../../../core/core.js";
-import { activeCore, runOn } from "../../../core/init.js";
+import { runOn } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import { quantize } from "../../../quantize/quantize.js";
 import type { QuantizedTensor } from "../../../quantize/quantized-tensor.js";
@@ -44,8 +44,7 @@ export class WeightCoder {
     readonly scheme: LinearScheme,
     /** Called before anything is read. */
     readonly hold: (self: WeightCoder) => void,
-    /** Default: the one that runs at the time. */
-    readonly core?: Core,
+    readonly core: Core,
   ) {
     const { tensor, orientation } = weight;
     this.values = new WeightValues(tensor);
@@ -196,7 +195,8 @@ export class WeightCoder {
       const read = this.values.reader();
       for (let at = 0; at < size; at += PIECE) {
         const values = await read(at, Math.min(size, at + PIECE));
-        yield { ...qparams, codes: quantizeBy(this.scheme, values, [values.length], qparams) };
+        const codes = quantizeBy(this.scheme, values, [values.length], qparams, this.core);
+        yield { ...qparams, codes };
       }
       return;
     }
@@ -205,7 +205,7 @@ export class WeightCoder {
         scales: qparams.scales.subarray(first, first + shape[1]),
         zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
       };
-      yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part) };
+      yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part, this.core) };
     }
   }
 
@@ -258,7 +258,7 @@ export class WeightCoder {
 async function qparamsOfTensor(
   scheme: LinearScheme,
   values: WeightValues,
-  core = activeCore("quantizeModel"),
+  core: Core,
 ): Promise<QParamArrays> {
   const where = "quantizeModel";
   const { size: length } = values;
@@ -317,11 +317,7 @@ async function* channelRuns(
 }
 
 /** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
-async function rangesOf(
-  source: WeightValues,
-  view: View,
-  core = activeCore("quantizeModel"),
-): Promise<Float32Array> {
+async function rangesOf(source: WeightValues, view: View, core: Core): Promise<Float32Array> {
   const where = "quantizeModel";
   const ends = new Float32Array(2 * view[1]);
   for (let i = 0; i < ends.length; i += 2) ends.set([Infinity, -Infinity], i);
@@ -357,7 +353,7 @@ export function quantizeAs(
   values: Float32Array,
   shape: readonly number[],
   slices: { readonly axis?: number; readonly groupSize?: number },
-  core = activeCore("quantizeModel"),
+  core: Core,
 ): QuantizedTensor {
   const options = {
     dtype,
@@ -375,6 +371,7 @@ function quantizeBy(
   values: Float32Array,
   shape: readonly number[],
   { scales, zeroPoints }: QParamArrays,
+  core: Core,
 ): CodeArray {
   const own = [1, scales.length, 1];
   const options =
@@ -385,7 +382,8 @@ function quantizeBy(
           scale: { data: scales, shape: own },
           zeroPoint: { data: zeroPoints, shape: [...own] },
         };
-  return quantize({ data: values, shape }, options as never).data as CodeArray;
+  const x = { data: values, shape };
+  return runOn(core, () => quantize(x, options as never)).data as CodeArray;
 }
 
 /** Codes and qparams of a quantized tensor as arrays. */

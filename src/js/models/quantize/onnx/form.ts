@@ -1,6 +1,7 @@
 // What all forms of quantized weights in ONNX models share.
 
 import { DTYPES } from "../../../base/dtype.js";
+import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import type { OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
 import type { OnnxGraph } from "../../../formats/onnx/read.js";
@@ -12,6 +13,8 @@ import type { Rewriter } from "./rewrite.js";
 
 /** A weight, its scheme, and the model that is rewritten. */
 export interface FormContext {
+  /** The core that quantizes. */
+  readonly core: KeptCore;
   readonly rewriter: Rewriter;
   readonly weight: OnnxWeight;
   readonly scheme: LinearScheme;
@@ -152,8 +155,9 @@ export async function* codeBytes(
 }
 
 /** The quantizer of a context. */
-export function coderOf({ rewriter, weight, scheme, onWritten }: FormContext) {
-  const coder = new WeightCoder(weight, scheme, (self) => rewriter.hold(self));
+export function coderOf({ core, rewriter, weight, scheme, onWritten }: FormContext) {
+  const hold = (self: WeightCoder): void => rewriter.hold(self);
+  const coder = new WeightCoder(weight, scheme, hold, core("quantizeModel"));
   async function* codes(): AsyncGenerator<CodeArray, void, undefined> {
     yield* coder.codes();
     onWritten();

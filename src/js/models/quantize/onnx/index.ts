@@ -51,7 +51,7 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     const { weight, scheme, reason } = assigned;
     const onWritten = (): void => watch.advance?.(bytesBefore, name);
     const addedBefore = rewriter.addedBytes;
-    const written = rewriteWeight({ rewriter, weight, onWritten }, scheme, forms);
+    const written = rewriteWeight({ core: job.core, rewriter, weight, onWritten }, scheme, forms);
     if (typeof written === "string") {
       rows.push(keep(written));
       continue;

@@ -2,6 +2,7 @@
 // Source: onnxruntime 1.23, quantize_matmul_4bits and quantize_matmul_8bits.
 
 import { rangeError } from "../../../base/errors.js";
+import type { Core } from "../../../core/core.js";
 import type { LinearScheme } from "../../scheme.js";
 import { arraysOf, quantizeAs } from "./codes.js";
 
@@ -20,6 +21,7 @@ export interface PackedRows {
  * @param rule  "ort": as ONNX Runtime's own tool, whose symmetric scales may be negative; "own": as `quantize`
  */
 export function packRows(
+  core: Core,
   values: Float32Array,
   inputs: number,
   bits: 4 | 8,
@@ -35,7 +37,7 @@ export function packRows(
   const made =
     rule === "ort"
       ? quantizeAsOrt(values, inputs, bits, block, isAffine)
-      : quantizeAsOwn(values, inputs, bits, block, scheme);
+      : quantizeAsOwn(core, values, inputs, bits, block, scheme);
   const put = (out: Uint8Array, at: number, code: number): void => {
     if (bits === 8) out[at] = code;
     else out[at >> 1] |= code << (4 * (at & 1));
@@ -60,6 +62,7 @@ interface Unpacked {
 
 /** Quantizes as `quantize` does, with the codes moved to start at 0. */
 function quantizeAsOwn(
+  core: Core,
   values: Float32Array,
   inputs: number,
   bits: 4 | 8,
@@ -68,7 +71,7 @@ function quantizeAsOwn(
 ): Unpacked {
   const shape = [values.length / inputs, inputs];
   const { codes, scales, zeroPoints } = arraysOf(
-    quantizeAs(scheme, values, shape, { groupSize: Math.min(block, inputs) }),
+    quantizeAs(scheme, values, shape, { groupSize: Math.min(block, inputs) }, core),
   );
   const offset = codes instanceof Int8Array ? 2 ** (bits - 1) : 0;
   return {

@@ -3,10 +3,11 @@
 // Source: compressed-tensors 0.18 and llm-compressor's file-by-file quantizer.
 
 import { rangeError } from "../../../base/errors.js";
+import type { Core } from "../../../core/core.js";
 import type { FileDType } from "../../../formats/dtypes.js";
+import { BitPacker } from "../../kinds/bits.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
-import { BitPacker } from "../bits.js";
 import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
@@ -44,10 +45,7 @@ export function dynamicSchemes(wish: Wish): (scheme: LinearScheme) => boolean {
  * The layout of compressed-tensors.
  * @param isDynamic  whether inputs of the weights of a scheme are quantized per token; their codes are not packed
  */
-export function compressedLayout(
-  where: string,
-  isDynamic: (scheme: LinearScheme) => boolean,
-): Layout {
+export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) => boolean): Layout {
   const isPacked = (scheme: LinearScheme): boolean => !isDynamic(scheme);
   return {
     target: "compressed-tensors",
@@ -65,7 +63,7 @@ export function compressedLayout(
       }
       return undefined;
     },
-    parts: (weight, claim) => partsOf(where, weight, isPacked(weight.scheme), claim),
+    parts: (weight, claim) => partsOf(core, weight, isPacked(weight.scheme), claim),
     // The reference writes none; transformers before 5 do not open a file without a format.
     metadata: (given) => metadataWith(given, "pt"),
     config: (entries) =>
@@ -74,7 +72,7 @@ export function compressedLayout(
 }
 
 function partsOf(
-  where: string,
+  core: Core,
   weight: Weight,
   isPacked: boolean,
   claim: (name: string) => string,
@@ -82,9 +80,9 @@ function partsOf(
   const { tensor, scheme, values, groups } = weight;
   const bits = bitsOf(scheme);
   const dtype = scaleDTypeOf(tensor);
-  const own = compressedEncoder(bits, scheme.isAffine, dtype);
+  const own = compressedEncoder(core, bits, scheme.isAffine, dtype);
   const encoder =
-    scheme.search === "minmax" ? own : searchingEncoder(where, scheme, own, "compressed", dtype);
+    scheme.search === "minmax" ? own : searchingEncoder(core, scheme, own, "compressed", dtype);
   const source = { values, groups, encoder, longParams: new Map() };
   const inputBytes = tensor.byteLength;
   const [rows, columns] = tensor.shape;

@@ -1,6 +1,7 @@
 // The layout of MLX: codes in 32-bit words, and a scale and an offset for each group of inputs.
 // Source: MLX's affine quantization; mlx-lm's config.json.
 
+import type { Core } from "../../../core/core.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import type { LinearScheme } from "../../scheme.js";
 import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
@@ -15,7 +16,7 @@ import { searchingEncoder } from "./searching.js";
 const STACKED = /(^|\.)(switch_\w+|experts)\./;
 
 /** The layout of MLX. */
-export function mlxLayout(where: string): Layout {
+export function mlxLayout(where: string, core: Core): Layout {
   return {
     target: "mlx",
     isAlwaysIndexed: true,
@@ -41,9 +42,9 @@ export function mlxLayout(where: string): Layout {
     parts({ tensor, scheme, values, groups }, claim) {
       const bits = bitsOf(scheme);
       const dtype = scaleDTypeOf(tensor);
-      const own = mlxEncoder(bits);
+      const own = mlxEncoder(core, bits);
       const encoder =
-        scheme.search === "minmax" ? own : searchingEncoder(where, scheme, own, "mlx", dtype);
+        scheme.search === "minmax" ? own : searchingEncoder(core, scheme, own, "mlx", dtype);
       const source = { values, groups, encoder, longParams: new Map() };
       const inputBytes = tensor.byteLength;
       const rows = tensor.shape.slice(0, -1);

@@ -1,7 +1,7 @@
 // The arithmetic of compressed-tensors and MLX: ranges to scales, values to codes.
 // Source: compressed-tensors 0.18 with llm-compressor's memoryless min-max observer; MLX's affine quantize on the CPU.
 
-import { activeCore } from "../../../core/init.js";
+import type { Core } from "../../../core/core.js";
 import { rangesOf } from "../../../tensor/range.js";
 import { checkFinite, type Encoder, type Groups, type LongGroup, type Params } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
@@ -62,16 +62,15 @@ function chooseByEnds({ min, max }: LongGroup, choose: ChooseParams): Params {
 }
 
 /** Params of every group by its smallest and largest value. All groups are whole. */
-function chooseByRanges(values: Float32Array, { groupSize }: Groups, choose: ChooseParams): Params {
-  const where = "quantizeModel";
+function chooseByRanges(
+  core: Core,
+  values: Float32Array,
+  { groupSize }: Groups,
+  choose: ChooseParams,
+): Params {
   const slices = values.length / groupSize;
-  const ends = rangesOf(
-    activeCore(where),
-    where,
-    values,
-    { outer: 1, slices, inner: groupSize },
-    "keep",
-  );
+  const view = { outer: 1, slices, inner: groupSize };
+  const ends = rangesOf(core, "quantizeModel", values, view, "keep");
   const params = floatParams(slices);
   for (let i = 0; i < slices; i++) {
     const min = ends[2 * i];
@@ -92,7 +91,12 @@ function chooseByRanges(values: Float32Array, { groupSize }: Groups, choose: Cho
  *
  * A scale of 0 becomes the type's epsilon, after the zero point is computed.
  */
-export function compressedEncoder(bits: number, isAffine: boolean, dtype: ScaleDType): Encoder {
+export function compressedEncoder(
+  core: Core,
+  bits: number,
+  isAffine: boolean,
+  dtype: ScaleDType,
+): Encoder {
   const low = -(2 ** (bits - 1));
   const high = -low - 1;
   const round = (value: number): number => rounded(value, dtype);
@@ -112,7 +116,7 @@ export function compressedEncoder(bits: number, isAffine: boolean, dtype: ScaleD
     params.zero[index] = code;
   };
   return {
-    choose: (values, groups) => chooseByRanges(values, groups, choose),
+    choose: (values, groups) => chooseByRanges(core, values, groups, choose),
     chooseLong: (group) => chooseByEnds(group, choose),
     encode: (values, { groupSize }, { scale, zero }) => {
       const { length } = values;
@@ -152,7 +156,7 @@ export function compressedEncoder(bits: number, isAffine: boolean, dtype: ScaleD
  *
  * Codes belong to this scale; files hold it in the weight's own float type.
  */
-export function mlxEncoder(bits: number): Encoder {
+export function mlxEncoder(core: Core, bits: number): Encoder {
   const most = 2 ** bits - 1;
   const { fround } = Math;
   const least = fround(1e-7);
@@ -166,7 +170,7 @@ export function mlxEncoder(bits: number): Encoder {
     params.zero[index] = code === 0 ? 0 : edge;
   };
   return {
-    choose: (values, groups) => chooseByRanges(values, groups, choose),
+    choose: (values, groups) => chooseByRanges(core, values, groups, choose),
     chooseLong: (group) => chooseByEnds(group, choose),
     encode: (values, { groupSize }, { scale, zero }) => {
       const { length } = values;

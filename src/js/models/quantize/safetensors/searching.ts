@@ -1,6 +1,6 @@
 // Qparams of the suffixes -mse and -hqq in the layouts of other engines.
 
-import { activeCore } from "../../../core/init.js";
+import type { Core } from "../../../core/core.js";
 import type { LinearScheme } from "../../scheme.js";
 import type { Encoder } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
@@ -12,7 +12,7 @@ import { zeropointEncoder } from "./zeropoint.js";
  * @param own  the layout's encoder, which makes the codes
  */
 export function searchingEncoder(
-  where: string,
+  core: Core,
   scheme: LinearScheme,
   own: Encoder,
   layout: "compressed" | "mlx",
@@ -28,7 +28,7 @@ export function searchingEncoder(
   } as LinearScheme;
   // MLX keeps a real offset, which half-quadratic splitting optimizes.
   const float = isOffset && scheme.search === "hqq" ? "float" : undefined;
-  const finder = zeropointEncoder(activeCore(where), searched, float);
+  const finder = zeropointEncoder(core, searched, float);
   const converted = ({ scale, zero }: ReturnType<Encoder["choose"]>) => {
     const rounded = roundInPlace(scale.slice(), dtype);
     const zeros = Float32Array.from(zero, (each, i) =>

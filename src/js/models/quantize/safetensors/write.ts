@@ -33,13 +33,15 @@ import { zeropointLayout } from "./zeropoint.js";
 
 const INDEX = "model.safetensors.index.json";
 
-function layoutOf({ where, target, activations, wish }: Job): Layout {
+function layoutOf({ where, core: kept, target, activations, wish }: Job): Layout {
   const targets = ["zeropoint", "compressed-tensors", "mlx"] as const;
   const name = checkChoice(where, "options.target", target, targets, "zeropoint");
+  const core = kept(where);
   if (name === "compressed-tensors") {
-    return compressedLayout(where, activations === "dynamic" ? dynamicSchemes(wish) : () => false);
+    const isDynamic = activations === "dynamic" ? dynamicSchemes(wish) : () => false;
+    return compressedLayout(core, isDynamic);
   }
-  return name === "mlx" ? mlxLayout(where) : zeropointLayout(where);
+  return name === "mlx" ? mlxLayout(where, core) : zeropointLayout(core);
 }
 
 /** Writes safetensors files. */

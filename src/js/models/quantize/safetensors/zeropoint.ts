@@ -2,18 +2,18 @@
 
 import { DTYPES } from "../../../base/dtype.js";
 import type { Core } from "../../../core/core.js";
-import { activeCore, runOn } from "../../../core/init.js";
+import { runOn } from "../../../core/init.js";
 import { bytesOf } from "../../../formats/dtypes.js";
 import { bytesOfText } from "../../../formats/safetensors.js";
 import { chooseQParams } from "../../../quantize/qparams.js";
 import { quantize } from "../../../quantize/quantize.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { ARRAY_DTYPES, zeroPointsDType } from "../../kinds/arrays.js";
+import { BitPacker } from "../../kinds/bits.js";
 import type { ModelTensor } from "../../open/model.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import { type JSONNode, STRUCTURE_KEY, STRUCTURE_VERSION } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
-import { BitPacker } from "../bits.js";
 import {
   type Encoder,
   encodeCodes,
@@ -133,8 +133,7 @@ function refuseLarger(
 }
 
 /** zeropoint's own layout. */
-export function zeropointLayout(where: string): Layout {
-  const core = activeCore(where);
+export function zeropointLayout(core: Core): Layout {
   const nodes = new Map<string, JSONNode>();
   return {
     target: "zeropoint",
