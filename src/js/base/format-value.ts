@@ -7,7 +7,10 @@ const LONGEST = 48;
 /** The method that Node, Deno and Bun print an object with. */
 export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
-/** Key of the layers and models of this copy of the library; a page may have loaded it twice. */
+/**
+ * Key of the layers and models of this copy of the library; a page may have loaded it twice. Of an object's
+ * handle it is the handle's text in messages.
+ */
 export const OWN = Symbol();
 
 /** The kind of an object, of any realm: "Object", "Map", "Promise". */
@@ -41,6 +44,8 @@ function describe(value: unknown): string {
   const kind = kindOf(value);
   if (kind === "Promise") return "a Promise: is await missing?";
   if (kind !== "Object") return withArticle(kind);
+  const own = (value as { readonly [OWN]?: unknown })[OWN];
+  if (typeof own === "string") return own;
   // A layer. Its constructor's name may be minified.
   const { typeName } = value as { readonly typeName?: unknown };
   if (typeof typeName === "string") {

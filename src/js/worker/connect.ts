@@ -92,6 +92,11 @@ export async function connect<Entry extends EntryName = never>(
     const bytes = await untilAborted(signal, readWhole("load", source));
     return await client.call("load", 0, "load", [bytes, ...rest]);
   };
+  // The second argument alone is options: the thing may have fields of any name.
+  connection.save = async (thing: unknown, options?: unknown) => {
+    const bytes = (await client.call("save", 0, "save", [thing, options])) as Uint8Array;
+    return new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+  };
   for (const [name, statics] of classes) {
     const small = name.charAt(0).toLowerCase() + name.slice(1);
     const factoryName = functions.includes(small) ? `${small}Layer` : small;

@@ -9,6 +9,7 @@ export type {
   EntryName,
   Factory,
   GenericFunctions,
+  GivenToSave,
   Handle,
   Remote,
   Remotes,

@@ -1,8 +1,9 @@
 // The types of connections and handles, made from the library's own.
 
+import type { PlatformByteStream } from "../base/platform.js";
 import type * as library from "../library.js";
 import type { FileSource } from "../models/open/sources.js";
-import type { Loaded } from "../models/save/things.js";
+import type { Loaded, Saveable } from "../models/save/things.js";
 import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
 import type * as torch from "../torch.js";
 import type { CallOptions } from "./settings.js";
@@ -43,6 +44,13 @@ export type Received<T> = T extends Stationary
 
 /** An argument as the calling thread gives it: an object of the library or its handle. */
 export type Given<T> = T extends Stationary ? T | Handle<T> : T;
+
+/** A thing that `save` of a connection takes. */
+export type GivenToSave =
+  | Saveable
+  | Given<Stationary>
+  | { readonly [name: string]: GivenToSave }
+  | readonly GivenToSave[];
 
 /** Arguments as the calling thread gives them. */
 type GivenAll<A extends readonly unknown[]> = { [I in keyof A]: Given<A[I]> };
@@ -162,6 +170,11 @@ export interface GenericFunctions {
     source: FileSource | Promise<FileSource>,
     call?: CallOptions,
   ): Promise<Received<T>>;
+  /**
+   * `save` of `zeropoint/models`, which takes handles, too, and lists and objects of them. The whole file is made before
+   * the promise settles.
+   */
+  save(thing: GivenToSave, call?: CallOptions): Promise<PlatformByteStream>;
   /** `quantizationError` of the library. */
   quantizationError(
     a: library.TensorInput,

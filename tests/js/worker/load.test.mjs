@@ -6,7 +6,7 @@ import { create, init, QuantizedLinear, quantize } from "zeropoint";
 import { load, save } from "zeropoint/models";
 import { Linear, quantizeDynamic, ReLU, Sequential } from "zeropoint/torch";
 import { connect } from "zeropoint/worker";
-import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
+import { rejects, sameCodes, sameDeep, sameTensor } from "../support/asserts.mjs";
 import { bytesOf } from "../support/files/saved.mjs";
 import { floats } from "../support/models.mjs";
 
@@ -46,6 +46,32 @@ for (const [place, options] of [
         assert.equal(bytes.byteLength > 0, true);
         const handle = await zp.load(await bytesOf(model));
         sameTensor(await handle.forward(x), model.forward(x));
+      } finally {
+        zp.dispose();
+      }
+    });
+
+    it("saves handles, and things with handles in them", async () => {
+      const zp = await connect({ ...options, entries: ["torch"] });
+      try {
+        const layer = await zp.quantizedLinear(weight, { dtype: "int4", groupSize: 2 });
+        const handle = await zp.sequential({ fc: new Linear(weight), relu: new ReLU() });
+        const dynamic = await zp.quantizeDynamic(handle);
+        sameCodes(
+          new Uint8Array(await new Response(await zp.save(handle)).arrayBuffer()),
+          await bytesOf(model),
+        );
+        // Names of call options among them.
+        const given = { signal: handle, transfer: [layer, dynamic], weight };
+        const restored = await load(await zp.save(given));
+        sameTensor(restored.signal.forward(x), model.forward(x));
+        sameTensor(restored.transfer[0].forward(x), things.layer.forward(x));
+        sameTensor(restored.transfer[1].forward(x), things.dynamic.forward(x));
+        sameTensor(restored.weight, weight);
+        sameTensor(await (await zp.load(await zp.save(layer))).forward(x), things.layer.forward(x));
+        await rejects(zp.save(3), TypeError, "ZP_INVALID_MODEL", /^save: /);
+        const signal = AbortSignal.abort("enough");
+        assert.equal(await zp.save(layer, { signal }).catch((error) => error), "enough");
       } finally {
         zp.dispose();
       }

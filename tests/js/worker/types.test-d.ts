@@ -70,6 +70,7 @@ const prepared = await zp.prepare(model, predefinedQConfigs.default_qconfig);
 same<Handle<PreparedModel>>()(prepared);
 same<Handle<QuantizedModel>>()(await zp.convert(prepared));
 same<Promise<Tensor>>()((await zp.linearLayer(x)).forward(x));
+zp.save({ layer, list: [observer, x, model] }, { signal });
 
 // @ts-expect-error no such option
 zp.quantize(x, { axes: 0 });
@@ -92,5 +93,7 @@ zp.convert(x);
 layer.backward(x);
 // @ts-expect-error pure data needs no worker
 zp.tensor([1]);
+// @ts-expect-error nothing that a file holds
+zp.save(zp);
 // @ts-expect-error no address
 connect({ worker: 3 });

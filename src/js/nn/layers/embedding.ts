@@ -158,11 +158,11 @@ export class Embedding extends Layer {
     if (isQuantized) {
       const get = setQuantized(this, core, own as AnyQuantized, undefined);
       Object.defineProperty(this, "weight", { get });
-      showQuantized(this, own as AnyQuantized);
     } else {
       parameters.set(this, { core, weight: own as Tensor, bias: undefined });
       fixFields<Embedding>(this, { weight: shown(own as Tensor) });
     }
+    showQuantized(this, quantizedOf(this));
     fixFields<Embedding>(this, { numEmbeddings, embeddingDim });
   }
 

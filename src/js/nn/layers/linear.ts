@@ -97,11 +97,11 @@ export class Linear extends Layer {
       weightCodes(where, checkQuantized(where, "weight", fromTorch(where, quantized), false));
       const get = setQuantized(this, core, quantized, ownBias);
       Object.defineProperty(this, "weight", { get });
-      showQuantized(this, quantized);
     } else {
       parameters.set(this, { core, weight: own as Tensor, bias: ownBias });
       fixFields<Linear>(this, { weight: shown(own as Tensor) });
     }
+    showQuantized(this, quantizedOf(this));
     fixFields<Linear>(this, { bias: ownBias && shown(ownBias) });
     fixFields<Linear>(this, { inFeatures, outFeatures, accumulate: precision });
   }

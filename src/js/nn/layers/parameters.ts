@@ -135,9 +135,9 @@ export function shownQuantized<Q extends AnyQuantized>(where: string, q: Q): Q {
     : own;
 }
 
-/** Defines the field `quantizedWeight` of a layer: a copy on each access. */
-export function showQuantized(layer: Layer, quantized: AnyQuantized): void {
-  const get = () => shownQuantized(layer.typeName, quantized);
+/** Defines the field `quantizedWeight` of a layer: a copy on each access; undefined for a float weight. */
+export function showQuantized(layer: Layer, quantized: AnyQuantized | undefined): void {
+  const get = () => quantized && shownQuantized(layer.typeName, quantized);
   Object.defineProperty(layer, "quantizedWeight", { get, enumerable: true });
 }
 

@@ -194,8 +194,10 @@ export class Objects {
 /** The names of an object's public methods and fields, those of its classes included. */
 function membersOf(object: object): { methods: string[]; fields: string[] } {
   const methods = new Set<string>();
-  // Without the guard of refuseClones().
-  const fields = new Set(Object.keys(object).filter((name) => name !== "structuredClone"));
+  // Those that no loop shows, too, such as values that are dequantized on each access; without the guard of
+  // refuseClones().
+  const names = Object.getOwnPropertyNames(object);
+  const fields = new Set(names.filter((name) => name !== "structuredClone"));
   let prototype = Object.getPrototypeOf(object) as object;
   while (prototype !== Object.prototype) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {

@@ -2,7 +2,7 @@
 // objects that stay with the library.
 
 import { disposed, stateError, typeError } from "../../base/errors.js";
-import { INSPECT } from "../../base/format-value.js";
+import { INSPECT, OWN } from "../../base/format-value.js";
 import { arrayName } from "../../base/typed-arrays.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
@@ -164,10 +164,20 @@ export class Decoder {
     };
     for (const name of methods) handle[name] = (...args: unknown[]) => call(name, args, false);
     for (const name of fields) {
-      Object.defineProperty(handle, name, { get: () => call(name, [], true), enumerable: true });
+      const get = (): Promise<unknown> => {
+        const value = call(name, [], true);
+        // A look at a field, as messages about wrong arguments take, needs no answer.
+        value.catch(() => undefined);
+        return value;
+      };
+      Object.defineProperty(handle, name, { get, enumerable: true });
     }
     const print = { value: () => `${type}(a handle)` };
-    Object.defineProperties(handle, { toString: print, [INSPECT]: print });
+    const text = `a handle of ${type}, which functions of its connection take`;
+    Object.defineProperties(handle, {
+      ...{ toString: print, [INSPECT]: print },
+      [OWN]: { value: text },
+    });
     targets.set(handle, target);
     collected.register(handle, target, target);
     return handle;

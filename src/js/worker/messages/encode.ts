@@ -74,10 +74,14 @@ const TENSOR_FIELDS = [
   "groupSize",
 ] as const;
 
+/** The weight that a layer was made of. */
+const weightOf = ({ quantizedWeight, ...layer }: Record<string, unknown>): unknown =>
+  quantizedWeight ?? layer.weight;
+
 /** The arguments of the constructors of layers, from the layers' public fields. */
 const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readonly unknown[]>> = {
-  Linear: ({ weight, bias }) => [weight, { bias }],
-  Embedding: ({ weight }) => [weight],
+  Linear: (layer) => [weightOf(layer), { bias: layer.bias, accumulate: layer.accumulate }],
+  Embedding: (layer) => [weightOf(layer)],
   LayerNorm: ({ normalizedShape, weight, bias, eps }) => [normalizedShape, { weight, bias, eps }],
   ReLU: () => [],
   Sigmoid: () => [],
