@@ -8,7 +8,7 @@ import { fromInt64, isInt, PythonFloat } from "../tensor/cast.js";
 import { roundHalfEven } from "../tensor/unary.js";
 import { checkInteger } from "../tensor/view.js";
 import { bindArguments } from "./arguments.js";
-import { pythonError } from "./errors.js";
+import { type PythonError, pythonError } from "./errors.js";
 import { type Brackets, flat, layOut, type Node } from "./pretty.js";
 
 /** Marks arrays that Python would print as a tuple, and holds the text where that differs. */
@@ -202,11 +202,23 @@ function parseInteger(where: string, text: string, base: number): number {
 }
 
 function toNumber(where: string, value: unknown): number {
-  const number = value === null || value === undefined || value === "" ? Number.NaN : Number(value);
+  const isNothing = value === null || value === undefined || value === "";
+  const number = isNothing ? Number.NaN : numberOf(where, value);
   if (Number.isNaN(number) && typeof value !== "number" && typeof value !== "object") {
     throw pythonError("TypeError", `${where}: takes a number, got ${show(value)}`);
   }
   return number;
+}
+
+/** `Number(value)`, which symbols and some objects refuse. */
+function numberOf(where: string, value: unknown): number {
+  try {
+    return Number(value);
+  } catch (cause) {
+    if ((cause as Partial<PythonError> | null | undefined)?.pythonType !== undefined) throw cause;
+    const error = pythonError("TypeError", `${where}: takes a number, got ${show(value)}`);
+    throw Object.assign(error, { cause });
+  }
 }
 
 /** @throws {RangeError} where Python cannot make an int */
@@ -266,6 +278,9 @@ export function consolePrint(...values: readonly unknown[]): void {
 
 type Style = "python" | "ipython";
 
+/** Values within each other that are printed. Python's limit is about as low, for its frames. */
+const DEEPEST = 500;
+
 function print(value: unknown, style: Style): string {
   const tree = toNode(value, new Set());
   return style === "python" ? flat(tree) : layOut(tree);
@@ -286,10 +301,15 @@ function toNode(value: unknown, outer: Set<unknown>): Node {
   }
   if (typeof value === "symbol") return value.toString();
   if (outer.has(value)) return Array.isArray(value) ? "[...]" : "{...}";
+  if (outer.size === DEEPEST) {
+    const problem = `repr: maximum recursion depth exceeded, ${DEEPEST} values within each other`;
+    throw pythonError("RuntimeError", problem);
+  }
   const inner = new Set(outer).add(value);
   if (Array.isArray(value)) return listNode(value, inner);
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
-    return listNode(Array.from(value as unknown as ArrayLike<unknown>), inner);
+    // Iterating an array whose memory is gone throws.
+    return listNode(Array.prototype.slice.call(value), inner);
   }
   if (value instanceof Map) return dictNode([...value], inner);
   if (value instanceof Set) return setNode([...value], inner);
