@@ -109,7 +109,7 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** A message with the names of options as the command line has them. */
-const withOptionNames = (message: string): string =>
+export const withOptionNames = (message: string): string =>
   message.replaceAll(/\boptions\.(\w+)(\[\d+\])?/g, (_, name: string) => {
     const own =
       OPTION_NAMES[name] ?? name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

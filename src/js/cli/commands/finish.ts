@@ -34,7 +34,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const model = await openInput(source, signal);
   try {
     const options = { ...modelOptions(wish.options), signal };
-    const { files, report } = await quantizeModel(model, wish.scheme, options);
+    const result = await quantizeModel(model, wish.scheme, options);
+    const { files } = result;
     const targets = await targetsOf(model, files, ({ name }) => join(output, name));
     const jobs = targets.filter(({ file }) => !isOfFinish(file));
     const progress = new Progress(`checking ${output}`, isQuiet);
@@ -50,7 +51,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const done = checked.filter((each) => typeof each !== "string");
     const main = join(output, mainOf(files.map(({ name }) => name)));
     const check = args.has("verify")
-      ? () => verify(model, { targets, main, report, minSqnr }, isQuiet, signal)
+      ? () => verify(model, { targets, result, main, minSqnr }, isQuiet, signal)
       : undefined;
     const code = await writeRest(output, source, files.filter(isOfFinish), done, signal, check);
     if (code !== EXIT.ok) return code;

@@ -50,7 +50,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
     let total = 0;
     let isWritten = false;
-    const { files, report } = await quantizeModel(model, wish.scheme, {
+    const result = await quantizeModel(model, wish.scheme, {
       ...modelOptions(wish.options),
       ...importanceOf(args),
       signal,
@@ -59,6 +59,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
         if (!isWritten) progress.update({ done, total: total || all, name });
       },
     });
+    const { files, report } = result;
     if (output === "-") {
       if (files.length > 1 || part !== undefined) {
         throw usage(`-o - takes one file, and there are ${files.length}: name a folder`);
@@ -93,7 +94,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const main = single ? output : join(output, mainOf(files.map(({ name }) => name)));
       return await verify(
         model,
-        { targets, main, report, minSqnr },
+        { targets, result, main, minSqnr },
         isQuiet || args.has("json"),
         signal,
       );

@@ -2,6 +2,7 @@
 // Source: APPNOTE.TXT 6.3 (zip), numpy.savez, Python's zipfile.
 
 import { show } from "../../base/format-value.js";
+import { crc32 } from "../crc32.js";
 import { npyTensor, parseNpyHeader } from "../npy.js";
 import {
   Budget,
@@ -17,7 +18,7 @@ import {
   sliceSource,
   unsupported,
 } from "../source.js";
-import { CENTRAL, crc32, DEFLATED, END, END64, LOCAL, LOCATOR64, STORED, through } from "./zip.js";
+import { CENTRAL, DEFLATED, END, END64, LOCAL, LOCATOR64, STORED, through } from "./zip.js";
 
 /** A member of an archive. */
 interface Member {

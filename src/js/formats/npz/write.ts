@@ -2,12 +2,12 @@
 // Source: APPNOTE.TXT 6.3 (zip), numpy.savez, Python's zipfile.
 
 import { rangeError } from "../../base/errors.js";
+import { crc32 } from "../crc32.js";
 import { bytesOf } from "../dtypes.js";
 import { npyHeader } from "../npy.js";
 import { exactBytes, joinBytes, type WritableTensor } from "../source.js";
 import {
   CENTRAL,
-  crc32,
   DEFLATED,
   DESCRIPTOR,
   END,

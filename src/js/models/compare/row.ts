@@ -22,7 +22,7 @@ export interface CompareRow {
   readonly parameters: number;
   /** Whether all values have the same bits. */
   readonly equal: boolean;
-  /** The largest difference; NaN if it was not compared. */
+  /** The largest difference; NaN if it was not compared, or only one of two values is NaN. Two NaN do not differ. */
   readonly max: number;
   /** The mean of the squared differences. */
   readonly mse: number;
@@ -69,6 +69,10 @@ class Totals {
     for (let i = 0; i < a.length; i++) {
       const x = a[i];
       const y = b[i];
+      if (Number.isNaN(x) && Number.isNaN(y)) {
+        if (bitsOfA[i] !== bitsOfB[i]) equal = false;
+        continue;
+      }
       signal += x * x;
       other += y * y;
       product += x * y;

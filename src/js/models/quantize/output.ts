@@ -2,6 +2,8 @@
 
 import { checkInteger } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { crc32 } from "../../formats/crc32.js";
+import { CHUNK_BYTES } from "../../formats/source.js";
 import { streamOf } from "../byte-stream.js";
 import type { Advance } from "./groups.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
@@ -71,13 +73,15 @@ export const bytesSection = (bytes: Uint8Array): Section => ({
 interface PlacedSection extends Section {
   readonly begin: number;
   readonly end: number;
+  /** CRC-32 of its bytes as a stream gave them last; undefined if none has given all of them. */
+  streamed: number | undefined;
 }
 
 function placed(sections: readonly Section[]): PlacedSection[] {
   let begin = 0;
   return sections.map((section) => {
     const end = begin + section.byteLength;
-    const own = { ...section, begin, end };
+    const own = { ...section, begin, end, streamed: undefined };
     begin = end;
     return own;
   });
@@ -95,11 +99,15 @@ async function* chunksFrom(
       continue;
     }
     let skipped = Math.max(0, begin - section.begin);
+    let crc = 0;
     for await (const chunk of section.chunks(advance)) {
+      // Before the reader of the stream may transfer it.
+      crc = crc32(chunk, crc);
       const from = Math.min(skipped, chunk.length);
       skipped -= from;
       yield from === 0 ? chunk : chunk.subarray(from);
     }
+    section.streamed = crc;
   }
 }
 
@@ -122,11 +130,15 @@ interface Cursor {
   /** Offset of `rest` in the file. */
   at: number;
   rest: Uint8Array;
+  /** CRC-32 of the section's bytes up to the end of `rest`. */
+  crc: number;
 }
 
 /** Random access to an output file. */
 export class OutputReader {
   readonly #cursors = new Map<PlacedSection, Cursor>();
+  /** Sections that were made from beginning to end, and whether all of their bytes are those that were streamed. */
+  readonly #made = new Map<PlacedSection, boolean>();
 
   constructor(
     readonly where: string,
@@ -151,7 +163,7 @@ export class OutputReader {
     if (cursor === undefined || cursor.at > from) {
       await cursor?.chunks.return?.();
       const chunks = section.chunks(() => {})[Symbol.asyncIterator]();
-      cursor = { chunks, at: section.begin, rest: new Uint8Array(0) };
+      cursor = { chunks, at: section.begin, rest: new Uint8Array(0), crc: 0 };
       this.#cursors.set(section, cursor);
     }
     for (let filled = 0; filled < out.length; ) {
@@ -162,6 +174,11 @@ export class OutputReader {
           throw rangeError("ZP_INVALID_BYTES", this.where, problem);
         }
         cursor.rest = value;
+        cursor.crc = crc32(value, cursor.crc);
+        if (cursor.at + value.length === section.end) {
+          const isEqual = cursor.crc === section.streamed;
+          this.#made.set(section, isEqual && this.#made.get(section) !== false);
+        }
       }
       const skipped = Math.min(cursor.rest.length, from + filled - cursor.at);
       const part = cursor.rest.subarray(skipped, skipped + out.length - filled);
@@ -174,6 +191,24 @@ export class OutputReader {
       this.#cursors.delete(section);
       await cursor.chunks.return?.();
     }
+  }
+
+  /** Whether all bytes of the file have been streamed once. */
+  get isStreamed(): boolean {
+    return this.sections.every(({ streamed }) => streamed !== undefined);
+  }
+
+  /** The first byte [begin, end) range that differs from the bytes that were streamed. Makes sections that were not read. */
+  async difference(): Promise<{ readonly begin: number; readonly end: number } | undefined> {
+    for (const section of this.sections) {
+      for (let at = section.begin; !this.#made.has(section) && at < section.end; ) {
+        const length = Math.min(CHUNK_BYTES, section.end - at);
+        await this.read(at, length);
+        at += length;
+      }
+      if (this.#made.get(section) === false) return section;
+    }
+    return undefined;
   }
 
   /** Ends all streams. */

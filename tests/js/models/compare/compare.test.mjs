@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init, quantizationError, quantize, tensor } from "zeropoint";
-import { compare, openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
+import { compare, openModel, quantizeModel, save } from "zeropoint/models";
 import { quantizePerChannel } from "zeropoint/torch";
 import { valueSourceOf } from "../../../../dist/models/open/value-source.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
@@ -161,48 +161,4 @@ describe("The values of quantized tensors, read in windows", () => {
       assert.equal(at, data.length);
     }
   }
-});
-
-describe("verifyOutput", () => {
-  for (const [scheme, options] of [
-    ["int4-g32", {}],
-    ["uint8-tensor-affine", {}],
-    ["int4-g64", { target: "mlx" }],
-    ["w4a16", { target: "compressed-tensors" }],
-    ["w8a8", { target: "compressed-tensors" }],
-    ["bfloat16", {}],
-    ["q8_0", { format: "gguf" }],
-  ]) {
-    it(`reads all tensors again: ${scheme} ${JSON.stringify(options)}`, async () => {
-      const model = await someModel();
-      const result = await quantizeModel(model, scheme, options);
-      const { total, read, max, sqnr, rows, problems } = await verifyOutput(model, result);
-      assert.deepEqual([total, read, problems], [4, 4, []]);
-      assert.ok(max > 0 && sqnr > 10, `${max} ${sqnr}`);
-      const small = await openOutput(openModel, result.files);
-      const compared = await byName(compare(model, small));
-      for (const row of rows) assert.deepEqual(row, compared[row.name]);
-    });
-  }
-
-  it("refuses results of others", async () => {
-    const model = await someModel();
-    await rejects(
-      () => verifyOutput(model, { files: [] }),
-      TypeError,
-      "ZP_INVALID_OPTION",
-      /result/,
-    );
-  });
-
-  it("refuses a progress function that is none, before it reads", async () => {
-    const model = await someModel();
-    const result = await quantizeModel(model, "float16");
-    await rejects(
-      verifyOutput(model, result, { onProgress: 5 }),
-      TypeError,
-      "ZP_INVALID_FUNCTION",
-      "verifyOutput: options.onProgress must be a function, got 5",
-    );
-  });
 });
