@@ -20,6 +20,13 @@ enum class Scheme {
   kOffset,     ///< affine with a real offset in place of the zero point: x = scale * code + offset
 };
 
+/// The order of operations from value to code, and the formulas that choose qparams.
+enum class Rule {
+  kCourse,  ///< the notebooks: clamp(round(x / scale + zero_point))
+  kOnnx,    ///< ONNX's QuantizeLinear: clamp(round(x / scale) + zero_point)
+  kTorch,   ///< torch.quantize_per_tensor: clamp(round(x * (1 / scale)) + zero_point)
+};
+
 /// The scale, in units per step, and the code of 0.
 /// In double precision, as in the notebooks; quantization uses the scale rounded to float32.
 struct QParams {
@@ -32,6 +39,7 @@ struct QParamsOptions {
   DType dtype = DType::kInt8;
   Scheme scheme = Scheme::kSymmetric;
   bool include_zero = true;  ///< affine: widen the range to contain 0, so that 0 is exact
+  Rule rule = Rule::kCourse;
 };
 
 /// Chooses a scale and a zero point that fit a range, in double precision:
@@ -46,10 +54,22 @@ struct QParamsOptions {
 /// subnormal float32 is imprecise or flushed to 0; a scale above the largest float32 (possible with
 /// uint1 only, which has a single step) is lowered to it.
 ///
+/// Rule kOnnx, each operation rounded to float32, with lo = min(0, min), hi = max(0, max):
+///
+///   symmetric   scale = max(-lo, hi) / qmax                zero_point = 0
+///   affine      scale = (hi - lo) / (qmax - qmin)
+///               zero_point = round_half_even(clamp(qmin - lo / scale, qmin, qmax))
+///
+/// A scale that is rounded to 0, as for all-zero values, becomes 1 with zero point
+/// clamp(0, qmin, qmax). Rule kTorch: calculate_qparams() with PyTorch's eps, 2^-23. Both rules
+/// ignore include_zero: their range always contains 0.
+///
 /// @param range  finite, min <= max. @param out  written only on kOk.
 /// @return kNonFinite if the range is not finite; kUnsignedSymmetric; kOk.
 /// Source: get_q_scale_symmetric and get_q_scale_and_zero_point of notebooks 2 and 5, honouring
 ///         dtype as notebook 2 does. The notebook's own affine range is include_zero = false.
+///         ONNX's DynamicQuantizeLinear for uint8; ONNX Runtime's quantizer for the symmetric
+///         scheme and for all-zero values, where the standard divides by 0.
 [[nodiscard]] Status choose_qparams(Range range, const QParamsOptions& options, QParams& out);
 
 /// Takes the range of every slice of x and chooses its qparams.
@@ -237,10 +257,11 @@ struct QParamsView {
   Shape shape;                                ///< of both
   std::uint32_t group_size = 0;               ///< 0: not per group, the shape broadcasts
   std::span<const float> offsets = {};  ///< values of the code 0; finite. None with zero points
+  Rule rule = Rule::kCourse;            ///< kOnnx, kTorch: scales may be any float; no offsets
 };
 
-/// Checks qparams against a dtype: lengths, scales finite and > 0, zero points in [qmin, qmax],
-/// offsets finite.
+/// Checks qparams against a dtype: lengths, scales finite and > 0 for the rule kCourse, zero points
+/// in [qmin, qmax], offsets finite and of the rule kCourse.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset.
 [[nodiscard]] Status check(const QParamsView& qparams, DType dtype);
 

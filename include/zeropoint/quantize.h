@@ -20,7 +20,13 @@ namespace zeropoint {
 ///
 ///   codes[i] = clamp(round_half_even((x[i] - offset) / scale), qmin, qmax)
 ///
-/// and NaN becomes the code of 0.
+/// and NaN becomes the code of 0. By the other rules of qparams.rule:
+///
+///   kOnnx    codes[i] = clamp(round_half_even(x[i] / scale) + zero_point, qmin, qmax)
+///   kTorch   codes[i] = clamp(round_half_even(x[i] * (1 / scale)) + zero_point, qmin, qmax)
+///
+/// where kOnnx rounds to int32, saturating, and adds integers, and kTorch adds in float32. Scales
+/// may then be any float, negative ones and 0 included; NaN becomes the zero point.
 ///
 /// @param x        float32, any shape.
 /// @param qparams  see QParamsView; the shape must broadcast to x's own.
@@ -28,7 +34,7 @@ namespace zeropoint {
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset,
 ///         kUnsupportedDType; kInvalidAxis for groups of a 0-d tensor.
 /// Source: linear_q_with_scale_and_zero_point of the notebooks, which divides, then adds, then
-///         rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
+///         rounds; ONNX's QuantizeLinear; torch.quantize_per_tensor.
 [[nodiscard]] Status quantize(const TensorView<const float>& x, const QParamsView& qparams,
                               DType dtype, const AnyCodes<void>& codes);
 template <typename Code>

@@ -50,6 +50,10 @@ EMSCRIPTEN_BINDINGS(enums) {
       .value("symmetric", Scheme::kSymmetric)
       .value("affine", Scheme::kAffine)
       .value("offset", Scheme::kOffset);
+  enum_<Rule>("Rule", enum_value_type::string)
+      .value("course", Rule::kCourse)
+      .value("onnx", Rule::kOnnx)
+      .value("torch", Rule::kTorch);
   enum_<NonFinite>("NonFinite", enum_value_type::string)
       .value("throw", NonFinite::kThrow)
       .value("ignore", NonFinite::kIgnore)

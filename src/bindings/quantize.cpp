@@ -6,28 +6,23 @@
 namespace zeropoint::bindings {
 namespace {
 
+// @param scales  float64[slices], then the same as float32[slices], the type used by quantization
 Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
-                      std::size_t row, DType dtype, Scheme scheme, bool include_zero,
-                      NonFinite non_finite, Offset ranges, Offset scales, Offset float_scales,
-                      Offset zero_points) {
+                      std::size_t row, DType dtype, Scheme scheme, bool include_zero, Rule rule,
+                      NonFinite non_finite, Offset ranges, Offset scales, Offset zero_points) {
   const auto doubles = span_at<double>(scales, slices);
   const Granularity granularity{outer, slices, inner, row};
-  if (scheme == Scheme::kOffset) {
-    const Status status = zeropoint::choose_offsets(
-        span_at<const float>(x, value_count(granularity)), granularity, non_finite, dtype,
-        span_at<Range>(ranges, slices), doubles, span_at<float>(zero_points, slices));
-    if (status != Status::kOk) return status;
-    const auto floats = span_at<float>(float_scales, slices);
-    for (std::size_t i = 0; i < slices; ++i) floats[i] = static_cast<float>(doubles[i]);
-    return status;
-  }
-  const Status status = zeropoint::choose_qparams(
-      span_at<const float>(x, value_count(granularity)), granularity, non_finite,
-      {dtype, scheme, include_zero}, span_at<Range>(ranges, slices), doubles,
-      span_at<std::int32_t>(zero_points, slices));
+  const auto values = span_at<const float>(x, value_count(granularity));
+  const auto own_ranges = span_at<Range>(ranges, slices);
+  const Status status =
+      scheme == Scheme::kOffset
+          ? zeropoint::choose_offsets(values, granularity, non_finite, dtype, own_ranges, doubles,
+                                      span_at<float>(zero_points, slices))
+          : zeropoint::choose_qparams(values, granularity, non_finite,
+                                      {dtype, scheme, include_zero, rule}, own_ranges, doubles,
+                                      span_at<std::int32_t>(zero_points, slices));
   if (status != Status::kOk) return status;
-  // Scales as float32, the type used by quantization.
-  const auto floats = span_at<float>(float_scales, slices);
+  const auto floats = span_at<float>(scales + doubles.size_bytes(), slices);
   for (std::size_t i = 0; i < slices; ++i) floats[i] = static_cast<float>(doubles[i]);
   return status;
 }
@@ -85,8 +80,8 @@ Status half_quadratic(Offset x, std::size_t outer, std::size_t slices, std::size
 
 // @param has_offsets  whether the zero points are offsets, float32
 QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint32_t group_size,
-                       bool has_offsets) {
-  QParamsView view{tensor_at<const float>(scales, shape).values, {}, shape, group_size};
+                       bool has_offsets, Rule rule) {
+  QParamsView view{tensor_at<const float>(scales, shape).values, {}, shape, group_size, {}, rule};
   if (has_offsets) {
     view.offsets = tensor_at<const float>(zero_points, shape).values;
   } else {
@@ -97,29 +92,29 @@ QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint
 
 Status quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                 Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                DType dtype, bool has_offsets, Offset out) {
+                DType dtype, bool has_offsets, Rule rule, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
   const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
-                                  group_size, has_offsets);
+                                  group_size, has_offsets, rule);
   return zeropoint::quantize(values, qparams, dtype, codes_at(out, values.values.size(), dtype));
 }
 
 Status dequantize(Offset codes, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                   Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                  DType dtype, bool has_offsets, Offset out) {
+                  DType dtype, bool has_offsets, Rule rule, Offset out) {
   const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
   const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
-                                  group_size, has_offsets);
+                                  group_size, has_offsets, rule);
   return zeropoint::dequantize(values, shape_at(shape, rank), qparams, dtype,
                                span_at<float>(out, values.size));
 }
 
 Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                      Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                     DType dtype, bool has_offsets, Offset out) {
+                     DType dtype, bool has_offsets, Rule rule, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
   const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
-                                  group_size, has_offsets);
+                                  group_size, has_offsets, rule);
   return zeropoint::fake_quantize(values, qparams, dtype,
                                   span_at<float>(out, values.values.size()));
 }
@@ -155,7 +150,7 @@ Status unpack(Offset bytes, std::size_t n, DType dtype, Offset out) {
 
 EMSCRIPTEN_BINDINGS(quantize) {
   function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
-                                      nonFinite, ranges, scales, floatScales, zeroPoints),
+                                      rule, nonFinite, ranges, scales, zeroPoints),
            &choose_qparams);
   function("halfQuadraticStateBytes" PARAMETERS(), &half_quadratic_state_bytes);
   function("halfQuadraticPasses" PARAMETERS(), &half_quadratic_passes);
@@ -167,13 +162,13 @@ EMSCRIPTEN_BINDINGS(quantize) {
                                      percentile, isFirst, isLast, state, ranges),
            &search_ranges);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                 groupSize, dtype, hasOffsets, out),
+                                 groupSize, dtype, hasOffsets, rule, out),
            &quantize);
   function("dequantize" PARAMETERS(codes, shape, rank, scales, zeroPoints, qparamsShape,
-                                   qparamsRank, groupSize, dtype, hasOffsets, out),
+                                   qparamsRank, groupSize, dtype, hasOffsets, rule, out),
            &dequantize);
   function("fakeQuantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                     groupSize, dtype, hasOffsets, out),
+                                     groupSize, dtype, hasOffsets, rule, out),
            &fake_quantize);
   function("errorStateBytes" PARAMETERS(), &error_state_bytes);
   function("quantizationError" PARAMETERS(a, b, count, metric, begin, n, state, out),

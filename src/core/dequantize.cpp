@@ -25,11 +25,14 @@ Status linear_dequantization(const AnyCodes<const void>& codes, Shape shape,
 Status fake_quantize(const TensorView<const float>& x, const QParamsView& qparams, DType dtype,
                      std::span<float> out) {
   const DTypeInfo info = dtype_info(dtype);
-  const Pass pass{
-      qparams.offsets.empty() ? kernels::fake_quantization() : kernels::offset_fake_quantization(),
-      {info.qmin, info.qmax, info.qmax},
-      x.values.data(),
-      out.data()};
+  const kernels::Operation& operation =
+      qparams.rule != Rule::kCourse ? kernels::fake_rounded_quantization()
+      : qparams.offsets.empty()     ? kernels::fake_quantization()
+                                    : kernels::offset_fake_quantization();
+  const Pass pass{operation,
+                  {info.qmin, info.qmax, info.qmax, qparams.rule == Rule::kTorch},
+                  x.values.data(),
+                  out.data()};
   return run_checked(pass, x.values.size(), x.shape, qparams, dtype, out.size());
 }
 

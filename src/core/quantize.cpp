@@ -11,9 +11,12 @@ Status quantize(const TensorView<const float>& x, const QParamsView& qparams, DT
                 const AnyCodes<void>& codes) {
   const DTypeInfo info = dtype_info(dtype);
   if (info.storage != codes.storage) return Status::kUnsupportedDType;
-  const Pass pass{qparams.offsets.empty() ? kernels::quantization(codes.storage)
-                                          : kernels::offset_quantization(codes.storage),
-                  {info.qmin, info.qmax, info.qmax},
+  const kernels::Operation& operation =
+      qparams.rule != Rule::kCourse ? kernels::rounded_quantization(codes.storage)
+      : qparams.offsets.empty()     ? kernels::quantization(codes.storage)
+                                    : kernels::offset_quantization(codes.storage);
+  const Pass pass{operation,
+                  {info.qmin, info.qmax, info.qmax, qparams.rule == Rule::kTorch},
                   x.values.data(),
                   codes.data};
   return run_checked(pass, x.values.size(), x.shape, qparams, dtype, codes.size);

@@ -109,6 +109,8 @@ struct CodeRule {
   std::int32_t qmin;
   std::int32_t qmax;
   std::int32_t overflow;  ///< code for results >= 2^31 if qmax is 2^31 - 1, which saturates
+  /// Of rounded_quantization(): multiply by the scale's reciprocal and add in float32.
+  bool multiplies = false;
 };
 
 /// Inner loop of an operation, over n values with layout and qparams in `qparams`.
@@ -158,6 +160,16 @@ const Operation& offset_dequantization(Storage codes);
 
 /// Quantizes and dequantizes without storing codes. `to` may be `from`.
 const Operation& offset_fake_quantization();
+
+// ---- the same by rules that round before they add the zero point
+
+/// float32 to codes: clamp(round_half_even(x / scale) + zero_point, qmin, qmax), where the quotient
+/// and the sum saturate at int32. If the rule multiplies: x * (1 / scale), each operation in
+/// float32. NaN becomes the zero point. Scales may be any float.
+const Operation& rounded_quantization(Storage codes);
+
+/// The same, then scale * (float(code) - float(zero_point)). `to` may be `from`.
+const Operation& fake_rounded_quantization();
 
 // ---- the torch family: clamp(round_half_even(x * reciprocal) + zero_point, qmin, qmax)
 

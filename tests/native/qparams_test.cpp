@@ -126,6 +126,53 @@ TEST(ChooseQParams, HoldsRangesWiderThanFloat32) {
   expect_qparams({-FLT_MAX, FLT_MAX}, affine(DType::kUint8), double{FLT_MAX} * 2 / 255, 128);
 }
 
+TEST(ChooseQParams, FollowsDynamicQuantizeLinearByTheRuleOfOnnx) {
+  QParams out{};
+  const auto choose = [&](Range range, DType dtype, Scheme scheme = Scheme::kAffine) {
+    EXPECT_EQ(choose_qparams(range, {dtype, scheme, true, Rule::kOnnx}, out), Status::kOk);
+  };
+  // ONNX's node tests test_dynamicquantizelinear, _max_adjusted and _min_adjusted.
+  choose({-3.0F, 2.0F}, DType::kUint8);
+  EXPECT_EQ(out.scale, double{0.019607844F});
+  EXPECT_EQ(out.zero_point, 153);
+  choose({-4.0F, -1.0F}, DType::kUint8);
+  EXPECT_EQ(out.scale, double{0.015686275F});
+  EXPECT_EQ(out.zero_point, 255);
+  choose({1.0F, 4.0F}, DType::kUint8);
+  EXPECT_EQ(out.zero_point, 0);
+  // All zero, and a scale that float32 rounds to 0.
+  for (const float high : {0.0F, 1e-45F}) {
+    for (const DType dtype : {DType::kInt8, DType::kUint8, DType::kInt32}) {
+      choose({0.0F, high}, dtype);
+      EXPECT_EQ(out.scale, 1.0);
+      EXPECT_EQ(out.zero_point, 0);
+    }
+  }
+  choose({-1.1F, 0.3F}, DType::kInt8, Scheme::kSymmetric);
+  EXPECT_EQ(out.scale, double{1.1F / 127.0F});
+  EXPECT_EQ(out.zero_point, 0);
+  // The range of int32 ends above the largest float32 below 2^31.
+  choose({-1.0F, 0.0F}, DType::kInt32);
+  EXPECT_EQ(out.zero_point, INT32_MAX);
+}
+
+TEST(ChooseQParams, FollowsTheObserversByTheRuleOfTorch) {
+  QParams out{};
+  EXPECT_EQ(
+      choose_qparams({-3.0F, 2.0F}, {DType::kUint8, Scheme::kAffine, true, Rule::kTorch}, out),
+      Status::kOk);
+  EXPECT_EQ(out.scale, double{5.0F / 255.0F});
+  EXPECT_EQ(out.zero_point, 153);
+  EXPECT_EQ(
+      choose_qparams({-3.0F, 2.0F}, {DType::kInt8, Scheme::kSymmetric, true, Rule::kTorch}, out),
+      Status::kOk);
+  EXPECT_EQ(out.scale, double{3.0F / 127.5F});
+  EXPECT_EQ(
+      choose_qparams({0.0F, 0.0F}, {DType::kInt8, Scheme::kSymmetric, true, Rule::kTorch}, out),
+      Status::kOk);
+  EXPECT_EQ(out.scale, 0x1p-23);
+}
+
 TEST(ChooseQParams, LeavesOutputUntouchedOnNonFiniteRanges) {
   for (const Range range : {Range{kNan, kNan}, Range{-kInfinity, 1.0F}, Range{1.0F, kInfinity},
                             Range{-kInfinity, kInfinity}, Range{kInfinity, -kInfinity}}) {

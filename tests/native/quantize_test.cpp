@@ -81,6 +81,60 @@ TEST(Quantize, DividesInsteadOfMultiplyingByTheReciprocal) {
                              DType::kUint8, {127});
 }
 
+// Codes of one value by a rule, with scale 1 unless given.
+template <typename Code>
+std::vector<Code> by_rule(Rule rule, const std::vector<float>& x, DType dtype,
+                          std::int32_t zero_point, float scale = 1.0F) {
+  const QParamsTensor given = per_tensor_qparams(scale, zero_point);
+  QParamsView view = given.view();
+  view.rule = rule;
+  std::vector<Code> codes(x.size());
+  EXPECT_EQ(quantize<Code>(vector_of<float>(x).view(), view, dtype, codes), Status::kOk);
+  return codes;
+}
+
+TEST(Quantize, RoundsBeforeAddingByTheOtherRules) {
+  const std::vector<float> x = {0.5F, 1.5F, 2.5F, kNan, kInfinity, -kInfinity};
+  const std::vector<std::int8_t> course = {2, 2, 4, 1, 127, -128};
+  const std::vector<std::int8_t> rounded = {1, 3, 3, 1, 127, -128};
+  EXPECT_EQ(by_rule<std::int8_t>(Rule::kCourse, x, DType::kInt8, 1), course);
+  EXPECT_EQ(by_rule<std::int8_t>(Rule::kOnnx, x, DType::kInt8, 1), rounded);
+  EXPECT_EQ(by_rule<std::int8_t>(Rule::kTorch, x, DType::kInt8, 1), rounded);
+}
+
+TEST(Quantize, DividesByTheRuleOfOnnxAndMultipliesByThatOfTorch) {
+  // The quotient is just below 127.5; times the rounded reciprocal it is 127.5, and rounds up.
+  const std::vector<float> x = {0.273939937F};
+  EXPECT_EQ(by_rule<std::uint8_t>(Rule::kOnnx, x, DType::kUint8, 0, 0.00214854861F)[0], 127);
+  EXPECT_EQ(by_rule<std::uint8_t>(Rule::kTorch, x, DType::kUint8, 0, 0.00214854861F)[0], 128);
+}
+
+TEST(Quantize, AddsIntegersByTheRuleOfOnnx) {
+  const std::vector<float> x = {2.0F, 3e9F, -3e9F};
+  constexpr std::int32_t kZero = 16777217;
+  const std::vector<std::int32_t> onnx = {16777219, INT32_MAX, INT32_MIN + kZero};
+  EXPECT_EQ(by_rule<std::int32_t>(Rule::kOnnx, x, DType::kInt32, kZero), onnx);
+  EXPECT_EQ(by_rule<std::int32_t>(Rule::kTorch, x, DType::kInt32, kZero)[0], 16777218);
+}
+
+TEST(Quantize, TakesAnyScaleByTheOtherRules) {
+  const std::vector<float> x = {-3.0F, 0.0F, 3.0F};
+  const std::vector<std::int8_t> negative = {4, 1, -2};
+  const std::vector<std::int8_t> zero = {-128, 1, 127};
+  for (const Rule rule : {Rule::kOnnx, Rule::kTorch}) {
+    EXPECT_EQ(by_rule<std::int8_t>(rule, x, DType::kInt8, 1, -1.0F), negative);
+    EXPECT_EQ(by_rule<std::int8_t>(rule, x, DType::kInt8, 1, 0.0F), zero);
+  }
+}
+
+TEST(Quantize, RefusesOffsetsByTheOtherRules) {
+  const std::vector<float> scale = {1.0F};
+  std::vector<std::int8_t> codes(1);
+  const QParamsView view{scale, {}, {}, 0, scale, Rule::kOnnx};
+  EXPECT_EQ(quantize<std::int8_t>(scalar(1.0F).view(), view, DType::kInt8, codes),
+            Status::kInvalidOffset);
+}
+
 TEST(Quantize, AddsTheZeroPointInFloat32) {
   // 2^24 + 1 is not a float32.
   expect_codes<std::int32_t>(vector_of<float>({0.0F, 2.0F}), per_tensor_qparams(1.0F, 16777217),

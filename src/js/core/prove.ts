@@ -62,7 +62,20 @@ export function computesKnownValues({ memory, module }: Core): boolean {
   memory.writeOne("Float32Array", scale, 0.5);
   memory.writeOne("Int32Array", zeroPoint, 1);
   memory.writeOne("Uint32Array", shape, n);
-  const status = module.quantize(x, shape, 1, scale, zeroPoint, shape, 0, 0, "int8", false, codes);
+  const status = module.quantize(
+    x,
+    shape,
+    1,
+    scale,
+    zeroPoint,
+    shape,
+    0,
+    0,
+    "int8",
+    false,
+    "course",
+    codes,
+  );
   const got = new Int8Array(n);
   memory.read(codes, got);
   memory.end();

@@ -59,7 +59,7 @@ function applyTile(
   input: NumberArray,
   size: number,
   shape: readonly number[],
-  { scale, zeroPoint, hasOffsets = false }: ScaleAndZeroPoint,
+  { scale, zeroPoint, hasOffsets = false, rule = "course" }: ScaleAndZeroPoint,
   qShape: readonly number[],
   {
     group,
@@ -96,6 +96,7 @@ function applyTile(
       group,
       dtype,
       hasOffsets,
+      rule,
       outAt,
     );
     checkStatus(where, status);

@@ -26,7 +26,7 @@ import {
   spread,
 } from "../tensor/granularity.js";
 import { checkOwnShape, checkSize, sizeOf } from "../tensor/shape.js";
-import type { LaidOutQParams, Purpose, Scheme } from "./quantized-tensor.js";
+import type { LaidOutQParams, Purpose, Rule, Scheme } from "./quantized-tensor.js";
 
 /** Qparams that fit a tensor. */
 export interface CheckedQParams extends LaidOutQParams {
@@ -62,6 +62,7 @@ export function checkShift(
  * @param prefix    name of the object that holds them, for messages
  * @param shift     zero points, or offsets
  * @param isCopied  whether to copy tensors among them, for objects that outlive the call
+ * @param rule      the course's takes scales that are finite and > 0, the other rules any number
  */
 export function checkQParams(
   where: string,
@@ -72,7 +73,9 @@ export function checkQParams(
   slices: Slices,
   dtype: DType,
   isCopied: boolean,
+  rule: Rule = "course",
 ): CheckedQParams {
+  const isAny = rule !== "course";
   const { value: zeroPoint, hasOffsets } = shift;
   const perTensor = slices.granularity === "perTensor";
   const { qmin, qmax } = DTYPES[dtype];
@@ -81,11 +84,11 @@ export function checkQParams(
     perTensor &&
     !hasOffsets &&
     typeof scale === "number" &&
-    isScale(scale) &&
+    (isAny || isScale(scale)) &&
     isIntegerWithin(zeroPoint, qmin, qmax)
   ) {
     const nonzero = zeroPoint + 0; // -0 becomes 0
-    return { scale, zeroPoint: nonzero, nonzero, hasOffsets, ...laidOut(slices) };
+    return { scale, zeroPoint: nonzero, nonzero, hasOffsets, rule, ...laidOut(slices) };
   }
   const scales = numbersOf(
     where,
@@ -96,7 +99,7 @@ export function checkQParams(
     isCopied,
   );
   const scaleIndex =
-    scales.data instanceof Float32Array && arePositive(scales.data)
+    isAny || (scales.data instanceof Float32Array && arePositive(scales.data))
       ? -1
       : scales.data.findIndex((value) => !isScale(value));
   if (scaleIndex !== -1) {
@@ -132,7 +135,7 @@ export function checkQParams(
   const scaleTensor = { data: scaleData, shape: target };
   const zeroTensor = { data: zeroData, shape: [...target] };
   const layout = layoutFor(shape, slices, target);
-  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, hasOffsets, ...layout };
+  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, hasOffsets, rule, ...layout };
 }
 
 /** The layout of qparams of shape `target`. */
@@ -321,6 +324,7 @@ export interface CheckedQuantized extends CheckedMeta {
  * @param wanted        its description in messages
  * @param checkContent  compares codes or bytes with the shape. It is called before scales are spread over the shape:
  *   work and memory are bounded by data that exist.
+ * @param rule          as in `checkQParams`
  */
 export function checkQuantizedMeta(
   where: string,
@@ -329,6 +333,7 @@ export function checkQuantizedMeta(
   isCopied: boolean,
   wanted = "a quantized tensor: { data,",
   checkContent?: (shape: readonly number[], dtype: DType, fields: QuantizedFields) => void,
+  rule?: Rule,
 ): CheckedMeta {
   const given = readQuantized(value);
   if (!(given instanceof QuantizedFields)) {
@@ -346,27 +351,28 @@ export function checkQuantizedMeta(
   const slices = checkSlices(where, argument, shape, axis, groupSize);
   checkContent?.(shape, dtype, given);
   const shift = checkShift(where, argument, zeroPoint, offset);
-  const qparams = checkQParams(where, argument, scale, shift, shape, slices, dtype, isCopied);
+  const qparams = checkQParams(where, argument, scale, shift, shape, slices, dtype, isCopied, rule);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
   return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme, slices };
 }
 
 /**
  * Checks everything about a quantized tensor.
- * @param isCopied  as in `checkQParams`
+ * @param isCopied, rule  as in `checkQParams`
  */
 export function checkQuantized(
   where: string,
   argument: string,
   value: unknown,
   isCopied: boolean,
+  rule?: Rule,
 ): CheckedQuantized {
   let codes: Codes | undefined;
   const checkContent = (shape: readonly number[], dtype: DType, { data }: QuantizedFields) => {
     codes = checkCodes(where, `${argument}.data`, data, dtype);
     checkSize(where, argument, shape, arrayLength(codes));
   };
-  const meta = checkQuantizedMeta(where, argument, value, isCopied, undefined, checkContent);
+  const meta = checkQuantizedMeta(where, argument, value, isCopied, undefined, checkContent, rule);
   const checked = codes as unknown as Codes;
   // Reading scales may run a user's code, which may resize the array.
   checkSize(where, argument, meta.shape, arrayLength(checked));

@@ -1,6 +1,7 @@
 // integer values + qparams -> tensor.
 
 import { DTYPES } from "../base/dtype.js";
+import { typeError } from "../base/errors.js";
 import { checkOptions } from "../base/options.js";
 import { activeCore } from "../core/init.js";
 import { readQuantized } from "../tensor/check.js";
@@ -13,6 +14,7 @@ import {
 } from "../torch/tensor.js";
 import { applyQParams } from "./apply-qparams.js";
 import { checkQuantized } from "./check.js";
+import { checkRule, type RuleOption } from "./options.js";
 import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
 
 /**
@@ -37,6 +39,8 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  * @param q  a result of `quantize`, `quantizePerTensor` or `quantizePerChannel`, or an object with
  *   the same fields
  * @param options.out  where to write the values, apart from `q`
+ * @param options.rule  `"onnx"` and `"torch"` take any scale, negative ones and 0 too; the values are by the
+ *   same formula. Default: `"course"`, whose scales are finite and > 0
  * @returns float32, of the shape of `q`
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
  * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
@@ -46,21 +50,26 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  */
 export function dequantize(
   q: QuantizedTensorInput | TorchQuantizedTensorInput,
-  options?: OutOption,
+  options?: OutOption & RuleOption,
 ): Tensor {
   const where = "dequantize";
   const core = activeCore(where);
   const given = readQuantized(q);
+  const known = checkOptions(where, options, ["out", "rule"]);
+  const rule = checkRule(where, known);
+  const { out } = known;
   if (looksTorchQuantized(given)) {
     const { codes, shape, size, dtype, qparams } = checkQTensor(where, "q", given);
-    const { out } = checkOptions(where, options, ["out"]);
+    if (known.rule !== undefined && rule !== "torch") {
+      const problem = `options.rule of a tensor of dtype ${dtype} is "torch", got "${rule}"`;
+      throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+    }
     const { result, data } = checkTensorOut(where, "options.out", out, shape, size, [codes]);
     const x = { data: codes, shape, size };
     runTorch(core, where, x, qparams, { kind: "dequantize", dtype }, data);
     return result;
   }
-  const { codes, shape, size, dtype, qparams } = checkQuantized(where, "q", given, false);
-  const { out } = checkOptions(where, options, ["out"]);
+  const { codes, shape, size, dtype, qparams } = checkQuantized(where, "q", given, false, rule);
   const inputs = [codes, ...arraysOf(qparams)];
   const { result, data } = checkTensorOut(where, "options.out", out, shape, size, inputs);
   const { arrayName } = DTYPES[dtype];

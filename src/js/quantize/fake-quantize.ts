@@ -10,6 +10,7 @@ import {
   type OneOfBoth,
   type QuantizeOptions,
   quantizeOptions,
+  type RuleOption,
 } from "./options.js";
 import { applyGivenOrChosen } from "./quantize.js";
 import { arraysOf, type QParamInput } from "./quantized-tensor.js";
@@ -18,8 +19,8 @@ import { arraysOf, type QParamInput } from "./quantized-tensor.js";
  * Quantizes and dequantizes in one pass: the values that the codes would represent. Bit for bit
  * `dequantize(quantize(x, options))`, without the codes.
  *
- * Source: linear_q_with_scale_and_zero_point, then linear_dequantization, of the course notebooks.
- * torch.fake_quantize_* rounds before adding the zero point and multiplies by the reciprocal.
+ * Source: linear_q_with_scale_and_zero_point, then linear_dequantization, of the course notebooks;
+ * `rule: "torch"` has torch.fake_quantize_*'s order of operations.
  *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options  as in `quantize`, but `out` is a Float32Array or a Tensor
@@ -38,6 +39,7 @@ export function fakeQuantize<
   options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
     NeedsScheme<D, Scale, Zero> &
     OneOfBoth<Axis, Size> &
+    RuleOption &
     OutOption,
 ): Tensor {
   const where = "fakeQuantize";

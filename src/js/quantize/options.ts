@@ -15,7 +15,7 @@ import {
   checkShift,
   offsetScheme,
 } from "./check.js";
-import type { Purpose, QParamInput, Scheme } from "./quantized-tensor.js";
+import type { Purpose, QParamInput, Rule, Scheme } from "./quantized-tensor.js";
 import { checkRange, type RangeChoice, type Search } from "./range-search.js";
 
 /** The options of `quantize`, for any dtype and granularity. */
@@ -70,6 +70,20 @@ export interface ChooseQParamsOptions<
    */
   range?: RangeChoice | undefined;
 }
+
+/** The option `rule`. */
+export interface RuleOption {
+  /**
+   * The order of operations. `"course"` (the default): `round(x / scale + zeroPoint)`; `"onnx"`:
+   * `round(x / scale) + zeroPoint`; `"torch"`: `round(x * (1 / scale)) + zeroPoint`. See `quantize`, and
+   * `chooseQParams` for the scales and zero points that each chooses.
+   */
+  rule?: Rule | undefined;
+}
+
+/** Checks the option `rule`. */
+export const checkRule = (where: string, { rule }: Options): Rule =>
+  checkChoice(where, "options.rule", rule, ["course", "onnx", "torch"] as const, "course");
 
 /** How a tensor is quantized: with given qparams, or with qparams chosen for it. */
 export interface QuantizeOptions<
@@ -151,6 +165,7 @@ export interface CheckedOptions extends Purpose {
   /** Whether offsets are chosen, or given. */
   readonly hasOffsets: boolean;
   readonly includeZero: boolean;
+  readonly rule: Rule;
   readonly nonFinite: "throw" | "ignore";
   /** As `checkRange` returns it. */
   readonly range: Search | undefined;
@@ -194,6 +209,8 @@ export function checkQuantizeOptions(
     "throw",
   );
   const range = checkRange(where, options.range);
+  const rule = checkRule(where, options);
+  if (rule !== "course") checkRuleAlone(where, rule, options);
   if (range !== undefined && scale !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
@@ -202,7 +219,7 @@ export function checkQuantizeOptions(
     );
   }
   const slices = checkSlices(where, "options", shape, axis, groupSize);
-  const checked = { dtype, slices, includeZero, nonFinite, range };
+  const checked = { dtype, slices, includeZero, nonFinite, range, rule };
   if (zeroPoint === "float") {
     checkFloatZeroPoint(where, options);
     const scheme = checkScheme(where, "options", givenScheme, "affine", dtype);
@@ -224,9 +241,27 @@ export function checkQuantizeOptions(
   const shift = checkShift(where, "options", zeroPoint, offset);
   const { hasOffsets } = shift;
   const own = hasOffsets || zeroPoint !== undefined ? shift : { value: 0, hasOffsets };
-  const given = checkQParams(where, "options", scale, own, shape, slices, dtype, isCopied);
+  const given = checkQParams(where, "options", scale, own, shape, slices, dtype, isCopied, rule);
   const scheme = checkGivenScheme(where, "options", givenScheme, given, dtype);
   return { ...checked, scheme, hasOffsets, given };
+}
+
+/** Refuses options that belong to the course's rule. */
+function checkRuleAlone(
+  where: string,
+  rule: Rule,
+  { zeroPoint, offset, includeZero, range }: Options,
+): void {
+  const problem =
+    zeroPoint === "float" || offset !== undefined
+      ? "has zero points, not offsets"
+      : includeZero === false
+        ? "always includes 0, and options.includeZero is false"
+        : typeof range === "string" && range !== "minmax"
+          ? `chooses no range by its error, and options.range is "${range}"`
+          : undefined;
+  if (problem === undefined) return;
+  throw typeError("ZP_CONFLICTING_OPTIONS", where, `options.rule: "${rule}" ${problem}`);
 }
 
 /** Refuses options that an offset to be chosen excludes. */
@@ -248,7 +283,7 @@ export const choiceOf = ({
 }: Pick<CheckedOptions, "scheme" | "hasOffsets">): "symmetric" | "affine" | "offset" =>
   hasOffsets ? "offset" : scheme;
 
-const KNOWN_OPTIONS = [...QUANTIZE_OPTIONS, "out"];
+const KNOWN_OPTIONS = [...QUANTIZE_OPTIONS, "rule", "out"];
 
 /** The fields of a quantized tensor that are not qparams. */
 const OF_TENSORS = ["data", "shape"];

@@ -40,6 +40,7 @@ import {
   type NeedsDType,
   type NeedsScheme,
   type OneOfBoth,
+  type RuleOption,
 } from "./options.js";
 import {
   type OffsetTensor,
@@ -64,8 +65,20 @@ import { searchHalfQuadratic, searchRanges } from "./range-search.js";
  * slice gets scale 1, and a range of zero width is widened to contain 0. A scale below the smallest normal
  * float32 is raised to it. Per channel and per group, scales are rounded to float32.
  *
- * Source: get_q_scale_symmetric and get_q_scale_and_zero_point of the course notebooks. PyTorch's
- * symmetric observers divide by 127.5 instead.
+ * The other rules compute in float32 and always include 0: lo = min(0, min), hi = max(0, max).
+ *
+ *     "onnx"   symmetric   scale = max(-lo, hi) / qmax
+ *              affine      scale = (hi - lo) / (qmax - qmin)
+ *                          zeroPoint = round_half_even(clamp(qmin - lo / scale, qmin, qmax))
+ *     "torch"  symmetric   scale = max(max(-lo, hi) / ((qmax - qmin) / 2), 2^-23)
+ *              affine      scale = max((hi - lo) / (qmax - qmin), 2^-23)
+ *                          zeroPoint = clamp(qmin - round_half_even(lo / scale), qmin, qmax)
+ *
+ * With "onnx", values whose scale would be 0 get scale 1 and the zero point nearest to 0.
+ *
+ * Source: get_q_scale_symmetric and get_q_scale_and_zero_point of the course notebooks; ONNX's
+ * DynamicQuantizeLinear, which has uint8 only, and ONNX Runtime's quantizer; MinMaxObserver of PyTorch,
+ * whose symmetric scales divide by 127.5.
  *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options.dtype        default: `"int8"`
@@ -80,6 +93,7 @@ import { searchHalfQuadratic, searchRanges } from "./range-search.js";
  *   true 56.6 dB, `zeroPoint: "float"` more than both
  * @param options.range        `"minmax"` (default), `"mse"` for the range of least squared error, `"hqq"` for
  *   half-quadratic splitting, or `{ percentile: p }`, see `ChooseQParamsOptions`
+ * @param options.rule         `"course"` (default), `"onnx"` or `"torch"`
  * @param options.nonFinite    `"throw"` (default) refuses NaN and infinities; `"ignore"` skips them
  * @returns scale and zero point with the other fields that `quantize` needs
  * @throws {RangeError} `ZP_NON_FINITE`, `ZP_EMPTY`, `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`,
@@ -98,12 +112,13 @@ export function chooseQParams<
   options?: ChooseQParamsOptions<D | DType, Axis, Size, Zero> &
     NeedsDType<D> &
     NeedsScheme<D, undefined, Zero> &
-    OneOfBoth<Axis, Size>,
+    OneOfBoth<Axis, Size> &
+    RuleOption,
 ): QParamsOf<FromArguments<D>, GranularityOf<Axis, Size>, Zero> {
   const where = "chooseQParams";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
-  const known = checkOptions(where, options, CHOOSE_OPTIONS);
+  const known = checkOptions(where, options, [...CHOOSE_OPTIONS, "rule"]);
   if (known.zeroPoint !== undefined && known.zeroPoint !== "float") {
     const wanted = '"float" if given: an offset, not a zero point';
     throw wrongKind("ZP_INVALID_OPTION", where, "options.zeroPoint", wanted, known.zeroPoint);
@@ -170,7 +185,7 @@ export function runChoose(
       : chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
-  const result = chosenResult(x.shape, slices, chosen, options.hasOffsets);
+  const result = chosenResult(x.shape, slices, chosen, options);
   if (operation !== undefined && !isSmall) {
     const { name, out } = operation;
     const qparams = { ...result, ...laidOut(slices) };
@@ -261,16 +276,17 @@ function chosenResult(
   shape: readonly number[],
   slices: Slices,
   { scales, zeroPoints }: Chosen,
-  hasOffsets: boolean,
+  { hasOffsets, rule }: CheckedOptions,
 ): ScaleAndZeroPoint {
   if (slices.granularity === "perTensor") {
-    return { scale: scales[0], zeroPoint: zeroPoints[0], hasOffsets };
+    return { scale: scales[0], zeroPoint: zeroPoints[0], hasOffsets, rule };
   }
   const target = qparamsShape(shape, slices);
   return {
     scale: { data: scales as Float32Array, shape: target },
     zeroPoint: { data: zeroPoints, shape: [...target] } as ZeroPointTensor | OffsetTensor,
     hasOffsets,
+    rule,
   };
 }
 
@@ -288,21 +304,22 @@ function chooseTile(
   { scales, zeroPoints }: Chosen,
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): string {
-  const { dtype, includeZero, nonFinite, hasOffsets } = options;
+  const { dtype, includeZero, nonFinite, hasOffsets, rule } = options;
   const { outer, slices: count, inner, row } = counts;
   const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
-  const [xAt, shapeAt, qShapeAt, rangesAt, scale64At, scaleAt, zeroPointAt, outAt] = memory.layOut(
+  const [xAt, shapeAt, qShapeAt, rangesAt, scale64At, zeroPointAt, outAt] = memory.layOut(
     where,
     4 * size,
     4 * 3,
     4 * 2,
     8 * count,
-    8 * count,
-    4 * count,
+    12 * count,
     4 * count,
     out ? bytesIn(arrayName(out) as ElementType, size) : 0,
   );
+  // The scales as float32 follow those in double precision.
+  const scaleAt = scale64At + 8 * count;
   try {
     memory.copyIn(where, "Float32Array", xAt, x, size);
     let status: string = module.chooseQParams(
@@ -314,10 +331,10 @@ function chooseTile(
       dtype,
       choiceOf(options),
       includeZero,
+      rule,
       nonFinite,
       rangesAt,
       scale64At,
-      scaleAt,
       zeroPointAt,
     );
     if (status !== "kOk") return status;
@@ -345,6 +362,7 @@ function chooseTile(
       viewGroup,
       dtype,
       hasOffsets,
+      rule,
       outAt,
     );
     checkStatus(where, status);

@@ -16,6 +16,7 @@ import {
   type OneOfBoth,
   type QuantizeOptions,
   quantizeOptions,
+  type RuleOption,
 } from "./options.js";
 import { runChoose } from "./qparams.js";
 import {
@@ -62,12 +63,19 @@ function quantizeValues(
  *
  *     data[i] = clamp(round_half_even((x[i] - offset) / scale), qmin, qmax)
  *
+ * The other rules round before they add the zero point:
+ *
+ *     "onnx"    data[i] = clamp(round_half_even(x[i] / scale) + zeroPoint, qmin, qmax)
+ *     "torch"   data[i] = clamp(round_half_even(x[i] * (1 / scale)) + zeroPoint, qmin, qmax)
+ *
+ * where "onnx" adds integers and "torch" float32 numbers. They take any scale, by the formula.
+ *
  * Scale and zero point are chosen as by `chooseQParams`,
  * or given: `quantize(x, chooseQParams(x, options))` is `quantize(x, options)`. With given ones,
  * infinities saturate and NaN becomes the zero point, with an offset the code of 0.
  *
  * Source: linear_q_with_scale_and_zero_point of the course notebooks, which divides, then adds, then
- * rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
+ * rounds; ONNX's QuantizeLinear and WebNN's quantizeLinear; torch.quantize_per_tensor.
  *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options.dtype      default: `"int8"`
@@ -79,6 +87,7 @@ function quantizeValues(
  * @param options.includeZero  see `chooseQParams`
  * @param options.nonFinite  see `chooseQParams`
  * @param options.range  see `chooseQParams`
+ * @param options.rule       the order of operations: `"course"` (default), `"onnx"` or `"torch"`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
  * @param options.offset     values of the code 0, in the same forms, instead of zero points
@@ -103,7 +112,8 @@ export function quantize<
   options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
     NeedsDType<D> &
     NeedsScheme<D, Scale, Zero> &
-    OneOfBoth<Axis, Size> & {
+    OneOfBoth<Axis, Size> &
+    RuleOption & {
       /** Array for the codes, of the dtype's type; must not overlap the other arrays. */
       out?: Codes<D> | undefined;
     },

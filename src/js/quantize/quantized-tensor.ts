@@ -191,12 +191,20 @@ export type QuantizedTensorInput<D extends DType = DType> = QuantizedInputFields
 export type QuantizedTensorMeta<D extends DType = DType> = Omit<QuantizedInputFields<D>, "data"> &
   ShiftInput;
 
+/**
+ * The order of operations from value to code: the course's, that of ONNX's QuantizeLinear, or that of
+ * torch.quantize_per_tensor.
+ */
+export type Rule = "course" | "onnx" | "torch";
+
 /** Qparams as chosen or given. */
 export interface ScaleAndZeroPoint {
   readonly scale: number | ScaleTensor;
   /** The zero points; or the offsets, if `hasOffsets`. */
   readonly zeroPoint: number | ZeroPointTensor | OffsetTensor;
   readonly hasOffsets?: boolean;
+  /** Default: `"course"`. */
+  readonly rule?: Rule;
 }
 
 /** Qparams with the shapes that the core needs. */
