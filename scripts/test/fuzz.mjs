@@ -2,10 +2,10 @@
 //
 //   npm run fuzz -- [--minutes N] [name ...]
 //
-// The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), `properties` (the whole
-// JavaScript interface, by fast-check, with a new seed each time) and `formats` (the readers and writers of
-// model files, likewise). Without a name, all of them share the time, 10 minutes by default. libFuzzer keeps its
-// corpus in build/native-fuzz/corpus and failing inputs in build/native-fuzz/found.
+// The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), and three of JavaScript, by fast-check
+// with a new seed each time: `properties` (the whole interface), `formats` (the readers and writers of model files) and
+// `cli` (the JSON files of the command line). Without a name, all of them share the time, 10 minutes by default.
+// libFuzzer keeps its corpus in build/native-fuzz/corpus and failing inputs in build/native-fuzz/found.
 
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -19,6 +19,7 @@ const PRESET = "native-fuzz";
 /** Test files whose properties fast-check runs for the given time. */
 const PROPERTIES = {
   properties: ["tests/js/quantize/properties.test.mjs"],
+  cli: ["tests/js/cli/fuzz.test.mjs"],
   formats: [
     ...["dtypes", "gguf", "npy", "onnx", "safetensors", "tfjs"].map((name) => `formats/${name}`),
     "models/fuzz",

@@ -57,7 +57,10 @@ class RowSums {
     if (at_ < row_length_) return;
     *out_++ = {total(state_.noise),    total(state_.energy), total(state_.product),
                total(state_.absolute), state_.largest,       total(state_.weighted)};
-    if (std::isnan(out_[-1].noise)) {
+    // An infinity saturates with one scale for all rows. Values of blocks may overflow to
+    // infinities.
+    const bool is_infinite = std::isinf(out_[-1].noise) && std::isfinite(out_[-1].energy);
+    if (std::isnan(out_[-1].noise) || is_infinite) {
       constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
       out_[-1] = {kNan, kNan, kNan, kNan, kNan, kNan};
     }

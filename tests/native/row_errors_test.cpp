@@ -152,6 +152,21 @@ TEST(RowErrors, AreNanForRowsOfAPieceWithNanOrInfinity) {
   }
 }
 
+TEST(RowErrors, AreNanForRowsWithNanOrInfinityAndOneScaleForAllRows) {
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    std::vector<float> w(64, 1.0F);
+    w[40] = value;
+    std::vector<RowError> errors(2);
+    const RowScheme scheme{kInt4, 0, 0, false, {-1.0F, 1.0F}};
+    ASSERT_EQ(row_errors(w, 32, scheme, {}, {}, errors), Status::kOk);
+    EXPECT_TRUE(std::isfinite(errors[0].noise));
+    for (const double field : {errors[1].noise, errors[1].energy, errors[1].product,
+                               errors[1].absolute, errors[1].largest, errors[1].weighted}) {
+      EXPECT_TRUE(std::isnan(field)) << value;
+    }
+  }
+}
+
 TEST(RowErrors, RefusesLengthsThatDoNotFit) {
   const std::vector<float> w(64);
   std::vector<RowError> errors(2);

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { init } from "zeropoint";
-import { openModel } from "zeropoint/models";
+import { openModel, quantizeModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import { effort } from "../support/effort.mjs";
 import {
   collect,
   damage,
@@ -147,6 +148,52 @@ describe("openModel", () => {
       150,
     );
   }
+
+  // Weights in subgraphs, in functions, in nodes Constant, in external data, and of several nodes.
+  const graphs = vectorsOf("onnx");
+  const seeds = graphs.names.filter((name) =>
+    /^(if|loop|scan|function|store-constant|external|shared|wire|matmul|dq|weight).*\.onnx$/.test(
+      name,
+    ),
+  );
+  property(
+    it,
+    "quantizes damaged ONNX graphs with subgraphs, functions and constants to files that it reads, or refuses them",
+    [
+      fc.nat(seeds.length - 1),
+      fc.oneof(fc.constant([]), damages),
+      fc.constantFrom("int8-tensor", "int8-channel", "uint8-affine", "int4-g32", "float16"),
+      fc.boolean(),
+    ],
+    async (index, list, scheme, isStatic) => {
+      const externalData = () => new Uint8Array(9000).map((_, i) => i * 41);
+      const bytes = damage(graphs.bytes(seeds[index]), list);
+      try {
+        const model = await openModel(bytes, { format: "onnx", externalData });
+        const names = [...model.tensors.keys()];
+        const options = isStatic ? {} : { activations: "dynamic" };
+        const { files } = await quantizeModel(model, scheme, options);
+        const written = new Map();
+        for (const { name, stream } of files) written.set(name, await collect(stream()));
+        const [main] = [...written.keys()].filter((name) => name.endsWith(".onnx"));
+        const own = (path) => written.get(path) ?? externalData();
+        const again = await openModel(written.get(main), { format: "onnx", externalData: own });
+        // A tensor has its name, or further ones of its codes and scales.
+        if (list.length === 0) {
+          const found = [...again.tensors.keys()].join("\n");
+          for (const name of names) assert.ok(found.includes(name), `${seeds[index]}: ${name}`);
+        }
+        for (const name of again.tensors.keys()) await again.readBytes(name);
+      } catch (error) {
+        const isOwn =
+          /^ZP_/.test(error.code) &&
+          /^(openModel|quantizeModel|Model|bytes of)/.test(error.message);
+        if (!isOwn) throw error;
+        assert.ok(list.length > 0 || error.code !== "ZP_INVALID_FILE", error.message);
+      }
+    },
+    effort(400),
+  );
 
   property(
     it,

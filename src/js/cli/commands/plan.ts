@@ -135,7 +135,10 @@ const headerBytesOf = (row: PlanRow): number => (row as Partial<StoredRow>).head
 
 /** A plan whose bytes are those of tensors, of one for rows whose bytes include those in headers. */
 function planFile(rows: readonly PlanRow[], make: (rows: readonly PlanRow[]) => Plan): Plan {
-  const whole = rows.map((row) => ({ ...row, bytes: row.bytes + headerBytesOf(row) }));
+  // Rows of files have any values; `make` refuses bytes that are no number.
+  const whole = rows.map((row) =>
+    typeof row.bytes === "number" ? { ...row, bytes: row.bytes + headerBytesOf(row) } : row,
+  );
   const planned = make(whole);
   let { bytes } = planned;
   for (const row of rows) {

@@ -5,6 +5,7 @@ import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { writeText } from "../output/files.js";
+import { hasFields } from "./json.js";
 
 /** A job's record of a file that it wrote. */
 export interface Done {
@@ -49,16 +50,24 @@ const donePath = (output: string): string =>
 /** The done-file of an output. @returns undefined if there is none, or it is not one */
 export async function readDone(output: string): Promise<Done | undefined> {
   try {
-    const done = JSON.parse(await readFile(donePath(output), "utf8")) as Done;
-    const isDone =
-      done.version === 1 &&
-      typeof done.job === "string" &&
-      typeof done.output.sha256 === "string" &&
-      typeof done.source.headerSha256 === "string";
-    return isDone ? done : undefined;
+    const done: unknown = JSON.parse(await readFile(donePath(output), "utf8"));
+    return isDone(done) ? done : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Whether a value of a file has all that its readers use. */
+function isDone(value: unknown): value is Done {
+  if (!hasFields(value, { version: "number", job: "string", plan: "string" })) return false;
+  const { version, source, output, options } = value;
+  return (
+    version === 1 &&
+    hasFields(value, { peakMemory: "number", seconds: "number" }) &&
+    hasFields(source, { model: "string", path: "string", headerSha256: "string" }) &&
+    hasFields(output, { name: "string", size: "number", sha256: "string" }) &&
+    hasFields(options, {})
+  );
 }
 
 /** Writes a done-file, after its output. */

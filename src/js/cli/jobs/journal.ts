@@ -6,6 +6,7 @@ import type { AnalysisRow } from "../../models/analyze/row.js";
 import { EXIT, Failure } from "../failures.js";
 import { partialPath, takeOver, writeError } from "../output/partial.js";
 import { jsonText } from "../output/report.js";
+import { hasFields } from "./json.js";
 import { withNumbers } from "./rows.js";
 
 /** One line for each tensor: a list of its rows. */
@@ -37,14 +38,11 @@ export class Journal {
     await mkdir(dirname(this.output), { recursive: true });
     const size = await takeOver(this.output, this.key);
     this.#file = await open(this.#path, size === 0 ? "w" : "r+").catch(this.#fail);
-    const text = size === 0 ? "" : await readFile(this.#path, "utf8");
-    // A line without its end was being written when the run was interrupted.
-    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-    await this.#file.truncate(Buffer.byteLength(whole));
-    const lines = whole.split("\n").filter((line) => line !== "");
-    const rows = lines.flatMap((line) => JSON.parse(line) as AnalysisRow[]).map(withNumbers);
+    const bytes = size === 0 ? new Uint8Array() : await readFile(this.#path);
+    const { rows, end } = wholeLines(bytes);
+    await this.#file.truncate(end);
     for (const { name } of rows) this.#written.add(name);
-    return rows as AnalysisRow[];
+    return rows;
   }
 
   /** Adds a row. The line of a tensor is written when the next tensor's first row comes. */
@@ -86,3 +84,36 @@ export class Journal {
     this.#file = undefined;
   }
 }
+
+/** The rows of the first lines that are whole, and the place where these lines end. */
+function wholeLines(bytes: Uint8Array): { readonly rows: AnalysisRow[]; readonly end: number } {
+  const rows: AnalysisRow[] = [];
+  let end = 0;
+  // A line without its end was being written when the run was interrupted.
+  for (let next = bytes.indexOf(LF); next >= 0; next = bytes.indexOf(LF, end)) {
+    const own = rowsOfLine(bytes.subarray(end, next));
+    if (own === undefined) break;
+    rows.push(...own);
+    end = next + 1;
+  }
+  return { rows, end };
+}
+
+const LF = 10;
+
+/** The rows of a line, which are those of one tensor. @returns undefined for a damaged line */
+function rowsOfLine(bytes: Uint8Array): AnalysisRow[] | undefined {
+  try {
+    const rows: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    if (!Array.isArray(rows) || rows.length === 0) return undefined;
+    const isWhole = rows.every(
+      (row) => hasFields(row, ROW) && row.name === (rows[0] as AnalysisRow).name,
+    );
+    return isWhole ? (rows.map(withNumbers) as AnalysisRow[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fields of a row that later lines and commands rely on. */
+const ROW = { name: "string", scheme: "string", bytes: "number", parameters: "number" } as const;

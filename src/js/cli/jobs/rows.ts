@@ -7,7 +7,7 @@ import { EXIT, Failure } from "../failures.js";
 import { readText } from "../input.js";
 import { isFolder } from "../output/files.js";
 import type { JobOptions } from "./done.js";
-import { parseJson } from "./wish.js";
+import { hasFields, parseJson } from "./json.js";
 
 /** Rows as analyze writes them. */
 export interface RowsFile {
@@ -48,10 +48,38 @@ export async function isOfRows(path: string): Promise<boolean> {
 /** The rows in a file. @throws {Failure} if it has none */
 export async function readRowsFile(path: string): Promise<RowsFile> {
   const text = await readText("", path);
-  const file = parseJson(path, text) as Partial<RowsFile> | null;
-  const isRows = typeof file === "object" && Array.isArray(file?.rows) && file?.version === 1;
-  if (!isRows) throw new Failure(EXIT.input, `${path}: it has no rows of zeropoint analyze --json`);
-  return { ...(file as RowsFile), rows: (file as RowsFile).rows.map(withNumbers) };
+  const file = parseJson(path, text);
+  if (!isRows(file)) {
+    throw new Failure(EXIT.input, `${path}: it has no rows of zeropoint analyze --json`);
+  }
+  return { ...file, rows: file.rows.map(withNumbers) };
+}
+
+/** Whether a value of a file has all that its readers use; `source` is for rows in folders. */
+function isRows(file: unknown): file is RowsFile {
+  if (!hasFields(file, { version: "number" }) || file.version !== 1) return false;
+  const { rows, overhead = 0, options = {} } = file;
+  return (
+    Array.isArray(rows) &&
+    rows.every(isRow) &&
+    typeof overhead === "number" &&
+    hasFields(options, {})
+  );
+}
+
+/** Whether a value is a row as far as `plan` does not check it. */
+function isRow(row: unknown): row is PlanRow {
+  if (!hasFields(row, {})) return false;
+  const { headerBytes = 0, nominalBytes = 0 } = row;
+  return typeof headerBytes === "number" && typeof nominalBytes === "number";
+}
+
+/** @throws {Failure} if a file does not say of which file of a model its rows are */
+function checkSource(path: string, { source, job }: RowsFile): void {
+  const of: unknown = hasFields(source, { name: "string" }) ? (source.of ?? []) : undefined;
+  const isKnown = Array.isArray(of) && of.every((name) => typeof name === "string");
+  if (isKnown && typeof job === "string") return;
+  throw new Failure(EXIT.input, `${path}: it names no file of a model; run its job again`);
 }
 
 /** Numbers that JSON does not have are stored as text. */
@@ -77,6 +105,7 @@ export async function readRows(
   const files = new Map<string, RowsFile>();
   for (const name of names) {
     const file = await readRowsFile(join(path, name));
+    checkSource(join(path, name), file);
     files.set(file.source.name, file);
   }
   const [first] = files.values();

@@ -8,6 +8,7 @@ import { EXIT, Failure, usage } from "../failures.js";
 import { readText } from "../input.js";
 import { packageVersion } from "../version.js";
 import type { JobOptions } from "./done.js";
+import { hasFields, parseJson } from "./json.js";
 import { hashOf } from "./sources.js";
 
 /** The order for a quantized model. */
@@ -48,21 +49,12 @@ function plannedOptions(plan: SchemePlan): JobOptions {
 
 async function readPlan(path: string): Promise<SchemePlan> {
   const text = await readText("--plan", path);
-  const plan = parseJson(`--plan ${path}`, text) as Partial<SchemePlan> | null;
-  if (typeof plan === "object" && typeof plan?.schemes === "object") return plan as SchemePlan;
+  const plan = parseJson(`--plan ${path}`, text);
+  if (hasFields(plan, {}) && hasFields(plan.schemes, {})) return plan as unknown as SchemePlan;
   throw new Failure(
     EXIT.input,
     `--plan ${path}: it has no schemes; zeropoint plan -o writes plans`,
   );
-}
-
-/** @throws {Failure} if a text is not JSON */
-export function parseJson(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Failure(EXIT.input, `${name}: it is not JSON: ${(error as Error).message}`);
-  }
 }
 
 /** The hash of a file. */
