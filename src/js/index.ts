@@ -10,7 +10,8 @@ export * from "./library.js";
 
 /**
  * Makes an instance of the library that is independent of the default one and of all others: the
- * same functions and classes, on a core of its own. Tensors pass freely between instances.
+ * same functions and classes, on a core of its own. Tensors pass freely between instances. A library that depends
+ * on this package uses it, and leaves `init` to the application.
  *
  * @param options  options of `init`
  * @param entries  further modules of the package, whose exports the instance has, too

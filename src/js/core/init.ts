@@ -117,8 +117,9 @@ export function checkSame(
     "ZP_ALREADY_INITIALIZED",
     "init",
     `the library runs already, build "${running.build}" with threads ${running.threads}, and ` +
-      `cannot become build "${wanted}" with threads ${wantedThreads}; create(…) makes another ` +
-      `instance`,
+      `cannot become build "${wanted}" with threads ${wantedThreads}. If a dependency called init ` +
+      `first: init(options) belongs to the application, before anything else calls it; a library takes an ` +
+      `instance of its own from create(…)`,
   );
 }
 

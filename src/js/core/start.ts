@@ -9,6 +9,9 @@ import { type InitOptions, type InitResult, initFrom } from "./init.js";
  * Concurrent and later calls share the first one's result. After a failure, `init` may be called
  * again.
  *
+ * `init` belongs to the application: after an `init()` of a library that it depends on, its own
+ * `init({ threads })` throws. Such a library takes an instance of its own from `create`.
+ *
  * @param options.build    the build to load; default: the best one that the engine computes correctly,
  *   with its faster kernels
  * @param options.threads  default: 1

@@ -216,7 +216,8 @@ describe("checkSame", () => {
       Error,
       "ZP_ALREADY_INITIALIZED",
       'init: the library runs already, build "relaxed" with threads 2, and cannot become build ' +
-        '"baseline" with threads 2; create(…) makes another instance',
+        '"baseline" with threads 2. If a dependency called init first: init(options) belongs to the ' +
+        "application, before anything else calls it; a library takes an instance of its own from create(…)",
     );
     refuses(
       () => checkSame({ build: "auto", threads: 1 }, running),
