@@ -17,6 +17,7 @@ import {
   unpack,
   unpackLinear,
 } from "zeropoint";
+import * as models from "zeropoint/models";
 import { frontier, plan } from "zeropoint/models";
 import {
   convert,
@@ -33,8 +34,22 @@ import {
   Sequential,
   WeightOnlyQConfig,
 } from "zeropoint/torch";
+import { connect } from "zeropoint/worker";
 import { Random, sameDeep } from "./support/asserts.mjs";
-import { ARRAY_CLASSES, NAMES, polluted, SPECIES, withSpecies } from "./support/hostile.mjs";
+import { optionalNames } from "./support/declared.mjs";
+import { outputBytes } from "./support/files/checkpoints.mjs";
+import { makeLlama } from "./support/files/llama.mjs";
+import { bytesOf } from "./support/files/saved.mjs";
+import {
+  ARRAY_CLASSES,
+  NAMES,
+  polluted,
+  pollutedAsync,
+  SPECIES,
+  withSpecies,
+} from "./support/hostile.mjs";
+import { LAYERS, modelOf } from "./support/onnx/layers.mjs";
+import { normals } from "./support/onnx/models.mjs";
 
 await init();
 const random = new Random(20);
@@ -139,6 +154,106 @@ describe("Object.prototype", () => {
           throw error;
         }
         sameDeep(got, expected, `${pollution}: result`);
+      }
+    });
+  }
+});
+
+describe("Every field that some object of the library may lack, as one of Object.prototype,", async () => {
+  const x = tensor(random.normal(64), [8, 8]);
+  const wide = tensor(random.normal(1024), [32, 32]);
+  const int4 = quantize(x, { dtype: "int4", groupSize: 4 });
+  const model = new Sequential({ fc: new Linear(x), relu: new ReLU(), table: new Linear(int4) });
+  const files = {
+    safetensors: await bytesOf({ "a.weight": wide, q: quantize(wide, { groupSize: 32 }) }),
+    gguf: await makeLlama({}),
+    onnx: modelOf(LAYERS.MatMul, normals(LAYERS.MatMul.shape.reduce((size, n) => size * n))),
+  };
+  const saved = await bytesOf(quantizeDynamic(new Sequential({ fc: new Linear(x) })));
+  const opened = {};
+  for (const [format, bytes] of Object.entries(files)) {
+    opened[format] = await models.openModel(bytes);
+  }
+  const all = async (iterable) => {
+    const found = [];
+    for await (const each of iterable) found.push(each);
+    return found;
+  };
+  const rows = await all(models.analyze(opened.safetensors));
+  const written = async (format, scheme, options) => {
+    const { files, report } = await models.quantizeModel(opened[format], scheme, options);
+    return [await outputBytes(files[0]), report];
+  };
+  const zp = await connect({ worker: false, entries: ["torch"] });
+  const handle = await zp.quantizedLinear(int4);
+  const noStreams = ["get", "set"];
+  const work = {
+    "a plan by ratio": () => plan(rows, { ratio: 2 }),
+    "a plan by bits": () => plan(rows, { bitsPerWeight: 16 }),
+    "a frontier": () => frontier(rows),
+    layers: () => [new Linear(x).forward(x), new Linear(int4).forward(x), `${model}`],
+    "a converted model": () => {
+      const prepared = prepare(model, predefinedQConfigs.default_qconfig).calibrate([x]);
+      return convert(prepared).forward(x);
+    },
+    "a loaded model": async () => (await models.load(saved)).forward(x),
+    "opened files": async () => {
+      const [st, onnx, gguf] = await Promise.all(
+        ["safetensors", "onnx", "gguf"].map((format) => models.openModel(files[format])),
+      );
+      return [await st.read("a.weight"), await st.readQuantized("q"), `${onnx}`, `${gguf}`];
+    },
+    analyses: async () => [
+      await all(models.analyze(opened.safetensors)),
+      await all(models.analyze(opened.onnx)),
+    ],
+    comparisons: () => all(models.compare(opened.safetensors, opened.safetensors)),
+    "a verified file": [
+      async () => {
+        const result = await models.quantizeModel(opened.safetensors, "int4-g32");
+        return models.verifyOutput(opened.safetensors, result);
+      },
+      noStreams,
+    ],
+    "stored rows": () => models.storedRows(opened.safetensors, rows, { target: "mlx" }),
+    "calls of a connection": async () => [
+      await zp.quantize(x, { axis: 0 }),
+      await handle.forward(x),
+    ],
+    // Descriptors of Node's own streams inherit "get" and "set".
+    "a written safetensors file": [() => written("safetensors", "int4-g32"), noStreams],
+    "a file of MLX": [() => written("safetensors", "int4-g32", { target: "mlx" }), noStreams],
+    "a written ONNX file": [() => written("onnx", "int8-channel"), noStreams],
+    "a written GGUF file": [() => written("gguf", "q8_0"), noStreams],
+    "a saved model": [() => bytesOf(model), noStreams],
+  };
+  const names = [...optionalNames(), "get", "set"].filter((name) => !(name in Object.prototype));
+
+  for (const [title, given] of Object.entries(work)) {
+    const [run, excluded] = typeof given === "function" ? [given, []] : given;
+    it(`does not change ${title}`, async () => {
+      const expected = await run();
+      const check = async (some, value) => {
+        let got;
+        try {
+          got = await pollutedAsync(some, value, run);
+          sameDeep(got, expected, "result");
+        } catch (error) {
+          if (some.length === 1) {
+            error.message += ` (with Object.prototype.${some[0]} = ${String(value)})`;
+            throw error;
+          }
+          // Which of the names it was.
+          await check(some.slice(0, some.length / 2), value);
+          await check(some.slice(some.length / 2), value);
+          throw error;
+        }
+      };
+      for (const value of [3, "x", () => 1]) {
+        await check(
+          names.filter((name) => !excluded.includes(name)),
+          value,
+        );
       }
     });
   }

@@ -1,6 +1,7 @@
 // Objects that neither JSON nor structuredClone can copy: both would make {} of their private state.
 
 import { typeError } from "./errors.js";
+import { define } from "./fields.js";
 
 /** The body of `toJSON` of such objects. @throws {TypeError} `ZP_NOT_CLONEABLE` */
 export function refuseJSON(): never {
@@ -23,5 +24,5 @@ const GUARD = {
  * Both read enumerable fields, so the object gets one with a field that throws.
  */
 export function refuseClones(object: object): void {
-  Object.defineProperty(object, "structuredClone", { value: GUARD, enumerable: true });
+  define(object, "structuredClone", { value: GUARD, enumerable: true });
 }

@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { define } from "./fields.js";
+
 // `using`: explicit disposal of objects that own memory.
 
 /**
@@ -9,5 +11,5 @@
 export function makeDisposable({ prototype }: { readonly prototype: { dispose(): void } }): void {
   if (typeof Symbol.dispose !== "symbol") return;
   const value = prototype.dispose;
-  Object.defineProperty(prototype, Symbol.dispose, { value, configurable: true, writable: true });
+  define(prototype, Symbol.dispose, { value, configurable: true, writable: true });
 }

@@ -33,7 +33,7 @@ export function ownFields(value: object): Options {
  */
 export function fixFields<T extends object>(object: T, fields: Partial<T>): void {
   for (const [name, value] of Object.entries(fields)) {
-    Object.defineProperty(object, name, { __proto__: null, value, enumerable: true } as object);
+    define(object, name, { value, enumerable: true });
   }
 }
 
@@ -72,6 +72,26 @@ export function hasField(value: object, name: string): boolean {
     at = next;
   }
   return false;
+}
+
+/**
+ * A field that an object may lack, of itself or of its class: the way to read optional fields of any object, the
+ * library's own included. undefined if only Object.prototype has it.
+ */
+export function fieldOf<T extends object, K extends keyof T & string>(
+  object: T,
+  name: K,
+): T[K] | undefined {
+  return hasField(object, name) ? object[name] : undefined;
+}
+
+/** Defines a property by a descriptor, whose own fields alone count. */
+export function define<T extends object>(
+  object: T,
+  name: PropertyKey,
+  descriptor: PropertyDescriptor,
+): T {
+  return Object.defineProperty(object, name, { __proto__: null, ...descriptor } as object);
 }
 
 /** An object to read a tensor's fields from, each once: `value`, or a copy of its own fields. */

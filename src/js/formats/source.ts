@@ -1,6 +1,7 @@
 // Sources of bytes, the tensors found in them, and the errors of files that break their format.
 
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "../base/errors.js";
+import { fieldOf } from "../base/fields.js";
 import { show } from "../base/format-value.js";
 import type { FileDType } from "./dtypes.js";
 
@@ -119,7 +120,7 @@ export function checkSource(where: string, source: Source): Source {
     const wanted = "{ size, read(offset, length) } with the file's bytes as size";
     throw typeError("ZP_INVALID_OPTION", where, `source must be ${wanted}, got ${show(given)}`);
   }
-  const readInto = given?.readInto;
+  const readInto = fieldOf(source, "readInto");
   const own = { size: size as number, read: (at: number, n: number) => read.call(given, at, n) };
   if (typeof readInto !== "function") return own;
   return { ...own, readInto: (offset, out) => readInto.call(given, offset, out) };
@@ -165,9 +166,10 @@ export async function readScratch(
   length: number,
   scratch: Uint8Array,
 ): Promise<Uint8Array> {
-  if (source.readInto === undefined) return await readBytes(where, source, offset, length);
+  const readInto = fieldOf(source, "readInto");
+  if (readInto === undefined) return await readBytes(where, source, offset, length);
   const out = scratch.subarray(0, length);
-  const found = await source.readInto(offset, out);
+  const found = await readInto.call(source, offset, out);
   if (found === length) return out;
   throw fileError(where, offset, `${length} bytes from the source`, found);
 }

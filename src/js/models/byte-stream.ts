@@ -4,17 +4,21 @@
 export function streamOf(
   chunks: AsyncGenerator<Uint8Array, void, undefined>,
 ): ReadableStream<Uint8Array> {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await chunks.return();
-      },
+  // Without a prototype: the engine asks both objects for more fields.
+  const source: UnderlyingDefaultSource<Uint8Array> & { __proto__: null } = {
+    __proto__: null,
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
     },
-    { highWaterMark: 0 },
-  );
+    async cancel() {
+      await chunks.return();
+    },
+  };
+  const strategy: QueuingStrategy<Uint8Array> & { __proto__: null } = {
+    __proto__: null,
+    highWaterMark: 0,
+  };
+  return new ReadableStream(source, strategy);
 }

@@ -1,6 +1,7 @@
 // connect: the library off the calling thread.
 
 import { checkChoice, wrongKind } from "../base/check.js";
+import { define } from "../base/fields.js";
 import { INSPECT } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import type { InitOptions } from "../core/init.js";
@@ -79,10 +80,9 @@ export async function connect<Entry extends EntryName = never>(
     ...(typeof Symbol.dispose === "symbol" && { [Symbol.dispose]: dispose }),
     [INSPECT]: () => `Connection(build=${build}, threads=${threads})`,
   };
-  Object.defineProperties(connection, {
-    offThread: { get: () => client.link?.worker !== undefined, enumerable: true },
-    reason: { get: () => client.link?.reason, enumerable: true },
-  });
+  const offThread = (): boolean => client.link?.worker !== undefined;
+  define(connection, "offThread", { get: offThread, enumerable: true });
+  define(connection, "reason", { get: () => client.link?.reason, enumerable: true });
   for (const name of functions) {
     connection[name] = (...args: unknown[]) => client.call(name, 0, name, args);
   }

@@ -1,6 +1,7 @@
 // The last argument of a connection's functions: what belongs to the call rather than to the function.
 
 import { checkFunction, wrongKind } from "../base/check.js";
+import { NO_OPTIONS, type Options, ownFields } from "../base/fields.js";
 import type { PlatformURL } from "../base/platform.js";
 import { type AbortSignalLike, checkSignal } from "./signals.js";
 
@@ -68,15 +69,15 @@ export function splitOptions(
 ): { readonly args: readonly unknown[]; readonly settings: CallSettings } {
   const last = given.at(-1);
   if (!isPlain(last) || !NAMES.some((name) => Object.hasOwn(last, name))) {
-    return { args: given, settings: checkSettings(where, {}) };
+    return { args: given, settings: checkSettings(where, NO_OPTIONS) };
   }
   const { signal, onProgress, transfer, ...own } = last;
   const args = given.slice(0, -1);
   if (Object.keys(own).length > 0) args.push(own);
-  return { args, settings: checkSettings(where, { signal, onProgress, transfer }) };
+  return { args, settings: checkSettings(where, ownFields(last)) };
 }
 
-function checkSettings(where: string, options: Record<string, unknown>): CallSettings {
+function checkSettings(where: string, options: Options): CallSettings {
   const { signal, onProgress, transfer = [] } = options;
   checkFunction(where, "options.onProgress", onProgress);
   if (typeof transfer !== "boolean" && !Array.isArray(transfer)) {

@@ -7,12 +7,16 @@ const dist = new URL("../../../dist/", import.meta.url);
 const CLASS =
   /^export (?:declare )?(?:abstract )?class (\w+)(?:<[^{]*?>)?(?: extends (\w+))?[^{]*\{\n([\s\S]*?)^\}/gm;
 
+/** Members that some object may lack. */
+const optional = new Set();
+
 /** Own members by class. A member of which the comment says `@internal` is not emitted. */
 const classes = new Map();
 for (const file of readdirSync(dist, { recursive: true })) {
   // The classes of the notebooks have some of the same names.
   if (!file.endsWith(".d.ts") || file.startsWith("notebook")) continue;
   const text = readFileSync(new URL(file, dist), "utf8");
+  for (const [, name] of text.matchAll(/^ +(?:readonly )?(\w+)\?[:(<]/gm)) optional.add(name);
   for (const [, name, base, body] of text.matchAll(CLASS)) {
     const names = (pattern) => Array.from(body.matchAll(pattern), ([, member]) => member);
     classes.set(name, {
@@ -30,3 +34,6 @@ export function declaredOf(name, kind) {
   const own = classes.get(name);
   return own === undefined ? [] : [...new Set([...own[kind], ...declaredOf(own.base, kind)])];
 }
+
+/** The names of all members that some object may lack, options among them. */
+export const optionalNames = () => optional;

@@ -44,14 +44,31 @@ export const GARBAGE = [
   ...[new Float32Array(3), new Uint8Array(4096), new Float64Array(32), new ArrayBuffer(8)],
 ];
 
-/** Does some work while Object.prototype has fields of a value. */
-export function polluted(names, value, work) {
+const pollute = (names, value) => {
   const descriptor = { __proto__: null, value, configurable: true, writable: true };
   for (const name of names) Object.defineProperty(Object.prototype, name, descriptor);
+};
+const clean = (names) => {
+  for (const name of names) delete Object.prototype[name];
+};
+
+/** Does some work while Object.prototype has fields of a value. */
+export function polluted(names, value, work) {
+  pollute(names, value);
   try {
     return work();
   } finally {
-    for (const name of names) delete Object.prototype[name];
+    clean(names);
+  }
+}
+
+/** The same for work that gives a promise: until it settles. */
+export async function pollutedAsync(names, value, work) {
+  pollute(names, value);
+  try {
+    return await work();
+  } finally {
+    clean(names);
   }
 }
 

@@ -1,6 +1,7 @@
 // ONNX models: graphs, nodes and tensors, with their places in the file.
 // Source: onnx 1.20, onnx.proto. Fields that are not named here are passed over, and kept by every edit.
 
+import { fieldOf } from "../../base/fields.js";
 import { checkSource, type FileTensor, fileError, type Source } from "../source.js";
 import { OnnxTensor, type OpenExternal, STRING_TYPE, TensorParts, wrongWire } from "./tensor.js";
 import { BYTES, FIXED32, type Field, VARINT, WireReader } from "./wire.js";
@@ -182,7 +183,7 @@ class Parser {
     await reader.run(() => {
       for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
         if (reader.at === frame.end) {
-          frame.done?.();
+          fieldOf(frame, "done")?.call(frame);
           stack.pop();
           continue;
         }

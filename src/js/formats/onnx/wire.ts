@@ -217,12 +217,14 @@ interface Node {
   readonly end: number;
   readonly length: number;
   /** A message: its new tag and length. */
-  readonly head?: {
-    readonly field: Field;
-    readonly length: Uint8Array;
-    readonly nodes: readonly Node[];
-  };
-  readonly parts?: readonly Part[];
+  readonly head:
+    | {
+        readonly field: Field;
+        readonly length: Uint8Array;
+        readonly nodes: readonly Node[];
+      }
+    | undefined;
+  readonly parts: readonly Part[] | undefined;
 }
 
 /** A file with edits, which adapt the lengths of all messages around them. Everything else keeps its bytes. */
@@ -259,14 +261,16 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     for (const [child, edit] of children.get(parent) ?? []) {
       if (edit !== undefined) {
         const added = lengthOf(edit.parts);
-        nodes.push({ start: edit.start, end: edit.end, length: added, parts: edit.parts });
+        const { start, end: last, parts } = edit;
+        nodes.push({ start, end: last, length: added, head: undefined, parts });
       } else {
         const field = child as Field;
         const [inner, innerLength] = plan(field, field.content, field.end);
         const prefix = varint(innerLength);
         const head = { field, length: prefix, nodes: inner };
         const whole = field.tagEnd - field.start + prefix.length + innerLength;
-        nodes.push({ start: field.start, end: field.end, length: whole, head });
+        const { start, end: last } = field;
+        nodes.push({ start, end: last, length: whole, head, parts: undefined });
       }
     }
     nodes.sort((a, b) => a.start - b.start || a.end - b.end);

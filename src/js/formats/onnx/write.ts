@@ -2,6 +2,7 @@
 // Source: onnx 1.20, onnx.proto.
 
 import { rangeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { bytesOf } from "../dtypes.js";
 import { countElements, exactBytes, type WritableTensor } from "../source.js";
 import type { OnnxModel } from "./read.js";
@@ -70,26 +71,29 @@ export function tensorMessage(tensor: WritableTensor, external?: ExternalPlace):
 
 /** The fields of a NodeProto. */
 export function nodeMessage(node: NewNode): Part[] {
+  const name = fieldOf(node, "name");
   const parts = [
-    ...node.inputs.flatMap((name) => bytesField(1, name)),
-    ...node.outputs.flatMap((name) => bytesField(2, name)),
-    ...(node.name === undefined ? [] : bytesField(3, node.name)),
+    ...node.inputs.flatMap((input) => bytesField(1, input)),
+    ...node.outputs.flatMap((output) => bytesField(2, output)),
+    ...(name === undefined ? [] : bytesField(3, name)),
     ...bytesField(4, node.opType),
   ];
-  for (const [name, value] of Object.entries(node.attributes ?? {})) {
-    parts.push(...bytesField(5, [...bytesField(1, name), ...attributeFields(value)]));
+  for (const [key, value] of Object.entries(fieldOf(node, "attributes") ?? {})) {
+    parts.push(...bytesField(5, [...bytesField(1, key), ...attributeFields(value)]));
   }
-  return node.domain === undefined ? parts : [...parts, ...bytesField(7, node.domain)];
+  const domain = fieldOf(node, "domain");
+  return domain === undefined ? parts : [...parts, ...bytesField(7, domain)];
 }
 
 /** The value of an AttributeProto, and its type. */
 function attributeFields(value: NewAttribute): Part[] {
-  if ("int" in value) return [...varintField(3, value.int), ...varintField(20, 2)];
-  if ("float" in value) return [...floatField(2, value.float), ...varintField(20, 1)];
-  if ("string" in value) return [...bytesField(4, value.string), ...varintField(20, 3)];
-  if ("tensor" in value)
-    return [...bytesField(5, tensorMessage(value.tensor)), ...varintField(20, 4)];
-  return [...value.ints.flatMap((int) => varintField(8, int)), ...varintField(20, 7)];
+  const [[kind, content]] = Object.entries(value) as [[string, never]];
+  if (kind === "int") return [...varintField(3, content), ...varintField(20, 2)];
+  if (kind === "float") return [...floatField(2, content), ...varintField(20, 1)];
+  if (kind === "string") return [...bytesField(4, content), ...varintField(20, 3)];
+  if (kind === "tensor") return [...bytesField(5, tensorMessage(content)), ...varintField(20, 4)];
+  const ints: readonly number[] = content;
+  return [...ints.flatMap((int) => varintField(8, int)), ...varintField(20, 7)];
 }
 
 /** An entry of `metadata_props`. */

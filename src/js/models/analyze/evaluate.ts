@@ -1,6 +1,7 @@
 // Tiles of rows -> the errors of all schemes, while a tile is in the cache.
 
 import { checkStatus } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { type NumberArray, newArray, subarrayOf } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { runOn } from "../../core/init.js";
@@ -154,7 +155,8 @@ export class Evaluation {
 
   /** Whether the core's row errors do not have a scheme. */
   #isOutside(ranged: RangedScheme): boolean {
-    const { scheme, shared } = ranged;
+    const { scheme } = ranged;
+    const shared = fieldOf(ranged, "shared");
     return isHalfQuadratic(ranged) || shared !== undefined || isAcross(scheme, this.layout);
   }
 
@@ -182,6 +184,7 @@ export class Evaluation {
         continue;
       }
       const { scheme } = ranged;
+      const shared = fieldOf(ranged, "shared");
       const isGroup = scheme.kind === "linear" && scheme.granularity === "group";
       const most = Math.floor(TILE_VALUES / rowLength);
       const step = rowsOfGroups(scheme, layout);
@@ -189,8 +192,8 @@ export class Evaluation {
         const original = all.subarray(begin * rowLength, end * rowLength);
         const changed = isAcross(scheme, layout)
           ? this.#changedAcross(ranged, end - begin, original)
-          : ranged.shared !== undefined
-            ? this.#changedBy(scheme, ranged.shared, first + begin, original)
+          : shared !== undefined
+            ? this.#changedBy(scheme, shared, first + begin, original)
             : this.#changed(ranged, original, isGroup ? runLength : rowLength);
         const errors = results[i].subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
         compareRows(original, changed, rowLength, this.#weights, errors);

@@ -2,6 +2,7 @@
 
 import { checkAbortSignal, checkFinite, checkFunction, wrongKind } from "../../base/check.js";
 import type { ZeropointError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { readBytes } from "../../formats/source.js";
@@ -231,7 +232,7 @@ async function verifyTensors(
       rows.push(row);
       const problem = problemOf(row, limits);
       if (problem !== undefined) problems.push(`${name}: ${problem}`);
-      if (row.reason === undefined) read++;
+      if (fieldOf(row, "reason") === undefined) read++;
       if (row.max > max) max = row.max;
       if (row.sqnr < sqnr) sqnr = row.sqnr;
     }
@@ -243,7 +244,8 @@ async function verifyTensors(
 
 /** The problem of a tensor; undefined for a correct one. */
 function problemOf(row: CompareRow, { kept, minSqnr }: Limits): string | undefined {
-  const { name, reason, equal, sqnr } = row;
+  const { name, equal, sqnr } = row;
+  const reason = fieldOf(row, "reason");
   if (reason !== undefined) return reason;
   if (kept.has(name)) return equal ? undefined : "kept, but it differs";
   // The nearest codes have no more noise than zeros have, which is all of the signal: 0 dB.

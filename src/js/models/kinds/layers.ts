@@ -1,6 +1,7 @@
 // Layers in files.
 
 import { typeError } from "../../base/errors.js";
+import { define } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import type { Layer } from "../../linear/layer.js";
 import type { QuantizedLinearOptions } from "../../linear/layer-options.js";
@@ -304,7 +305,7 @@ function readSequential(
     const [name, node] = reader.list(at, entry);
     names.push(reader.text(`${at}[0]`, name));
     const value = reader.inside(at, () => readLayerLike(reader, `${at}[1]`, node));
-    Object.defineProperty(children, names[i], { value, enumerable: true, configurable: true });
+    define(children, names[i], { value, enumerable: true, configurable: true });
   }
   // An object orders integer names first, and holds a name once.
   if (Object.keys(children).some((name, i) => name !== names[i])) {

@@ -1,6 +1,7 @@
 // Prepared and quantized models in files.
 
 import { isIntegerWithin } from "../../base/check.js";
+import { fieldOf } from "../../base/fields.js";
 import { activeCore } from "../../core/init.js";
 import type { Layer } from "../../linear/layer.js";
 import { type ConvertedLayer, UnchangedLayer } from "../../nn/converted/layer.js";
@@ -205,7 +206,8 @@ function int8Weight(reader: StructureReader, path: string, layer: Linear): Quant
   const q = quantizedOf(layer) as AnyQuantized;
   const zeros = listed<ArrayLike<number>>(q.zeroPoint ?? 0);
   const hasZeros = Array.from(zeros).some((zero) => zero !== 0);
-  const isInt8 = q instanceof TorchQuantizedTensor && q.dtype === "qint8" && (q.axis ?? 0) === 0;
+  const isInt8 =
+    q instanceof TorchQuantizedTensor && q.dtype === "qint8" && (fieldOf(q, "axis") ?? 0) === 0;
   if (!isInt8 || hasZeros) {
     throw reader.fail(`${path}.weight`, "qint8 with zero points 0, by tensor or output", q.dtype);
   }
@@ -228,7 +230,10 @@ function readWeightOnly(
     const layer = new Linear(weight as QuantizedTensor, { bias, accumulate });
     return weightOnlyLinear(name, layer, quantizedOf(layer) as QuantizedTensor, bits);
   }
-  if (weight instanceof TorchQuantizedTensor && (weight.axis !== 0 || weight.dtype !== "quint8")) {
+  if (
+    weight instanceof TorchQuantizedTensor &&
+    (fieldOf(weight, "axis") !== 0 || weight.dtype !== "quint8")
+  ) {
     throw reader.fail(`${path}.weight`, "quint8 with qparams of each row", weight.dtype);
   }
   const layer = new Embedding(weight as QuantizedTensor);

@@ -1,5 +1,6 @@
 // Observers, QConfigs and mappings in files.
 
+import { define } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { HistogramObserver } from "../../observers/histogram.js";
 import {
@@ -124,7 +125,7 @@ function readOptions(
     const options = Object.create(Object.prototype) as Record<string, unknown>;
     for (const [name, option] of Object.entries(value)) {
       const own = readOption(reader, `${path}.${name}`, option);
-      Object.defineProperty(options, name, { value: own, enumerable: true });
+      define(options, name, { value: own, enumerable: true });
     }
     return options;
   });

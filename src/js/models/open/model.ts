@@ -2,7 +2,7 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
-import { fixFields } from "../../base/fields.js";
+import { define, fieldOf, fixFields } from "../../base/fields.js";
 import { INSPECT, show, showShape } from "../../base/format-value.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { FileDType } from "../../formats/dtypes.js";
@@ -225,7 +225,7 @@ function fixedMap<V>(where: string, entries: Iterable<readonly [string, V]>): Ma
     throw typeError("ZP_INVALID_MODEL", where, problem);
   };
   for (const name of ["set", "delete", "clear"]) {
-    Object.defineProperty(map, name, { __proto__: null, value: refuse } as object);
+    define(map, name, { value: refuse });
   }
   return map;
 }
@@ -247,7 +247,7 @@ function tensorsOf(
     const names = Object.values(weight.parts);
     byCodes.set(names[0], weight);
     for (const part of names) parts.add(part);
-    for (const other of weight.beside ?? []) beside.add(other);
+    for (const other of fieldOf(weight, "beside") ?? []) beside.add(other);
   }
   const tensors = new Map<string, ModelTensor>();
   for (const [file, { shape, dtype, byteLength }] of files) {

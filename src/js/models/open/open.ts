@@ -2,6 +2,7 @@
 
 import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
 import { rangeError, stateError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { keepCore } from "../../core/init.js";
@@ -115,12 +116,11 @@ export async function openModel(
     };
     const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
     const read = READERS[format];
-    const { metadata, tensors, document, weights, unreadable } = await read({
-      ...{ file, fileName, openBeside, readBeside, core },
-    });
+    const found = await read({ ...{ file, fileName, openBeside, readBeside, core } });
+    const { metadata, tensors, document, weights } = found;
     const own = {
       ...{ ...document, fileName, source: file, files: tensors, readBeside, opened, core },
-      unreadable: unreadable ?? new Map<string, string>(),
+      unreadable: fieldOf(found, "unreadable") ?? new Map<string, string>(),
     };
     return new Model(own, metadata, weights, close);
   } catch (error) {

@@ -2,6 +2,7 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError, stateError, typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import type {
   PlatformAbortSignal,
   PlatformBlob,
@@ -402,7 +403,9 @@ export function guarded(
     if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
     isRead = true;
   };
-  const { readInto, version, versionNow } = source;
+  const readInto = fieldOf(source, "readInto");
+  const version = fieldOf(source, "version");
+  const versionNow = fieldOf(source, "versionNow");
   return {
     size: source.size,
     name: source.name,

@@ -2,6 +2,7 @@
 
 import { wrongNumber } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { checkFormat, type PlanFormat } from "./formats.js";
 import { type Grouped, groupTensors } from "./groups.js";
@@ -193,9 +194,10 @@ function readBudget(
 /** The budget in bytes; undefined if the fewest bytes are wanted. */
 function capacityOf(
   where: string,
-  { bytes, bitsPerWeight, ratio }: Readonly<Record<string, number>>,
+  budget: Readonly<Record<string, number>>,
   { parameters, bytesBefore }: PlanInput,
 ): number | undefined {
+  const [bytes, bitsPerWeight, ratio] = BUDGETS.map((name) => fieldOf(budget, name));
   if (bytes !== undefined) return Math.floor(bytes);
   if (bitsPerWeight !== undefined) return Math.floor((bitsPerWeight * parameters) / 8);
   if (ratio === undefined) return undefined;

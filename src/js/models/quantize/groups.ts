@@ -1,6 +1,7 @@
 // A weight as rows of groups that share a scale, read in units of whole groups, and encoded part by part.
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import type { InputAxes } from "../../formats/onnx/weights.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { ValueReader, type ValueSource } from "../open/value-source.js";
@@ -53,7 +54,7 @@ export const groupsPerRow = ({ columns, groupSize }: Groups): number =>
 
 /** All groups. */
 export const groupCount = (groups: Groups): number =>
-  (groups.rows / (groups.height ?? 1)) * groupsPerRow(groups);
+  (groups.rows / (fieldOf(groups, "height") ?? 1)) * groupsPerRow(groups);
 
 /** Scales and zero points (or offsets) of some groups, in row-major order. */
 export interface Params {
@@ -112,8 +113,9 @@ export async function* unitsOf(
 ): AsyncGenerator<Unit> {
   const { values: source, groups, encoder } = weight;
   const { rows, columns, groupSize } = groups;
-  if (groups.height !== undefined) {
-    yield* columnUnits(weight, groups.height, advance, needsValues);
+  const inputs = fieldOf(groups, "height");
+  if (inputs !== undefined) {
+    yield* columnUnits(weight, inputs, advance, needsValues);
     return;
   }
   if (groupSize > UNIT) {

@@ -8,6 +8,7 @@ import {
   wrongKind,
 } from "../../base/check.js";
 import { typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
@@ -185,7 +186,7 @@ export async function quantizeModel(
     ...[...written.notes, ...keptNotes(rows, wanted, bytesBefore)],
     ...[...notesOf(wish, model), ...unreadableNotes(document)],
   ];
-  const { outputs } = written;
+  const outputs = fieldOf(written, "outputs");
   const verified = outputs === undefined ? {} : { outputs };
   const sizes = { bytesBefore, bytesAfter };
   const report = { format, target: written.target, rows, ...sizes, ...verified, notes };

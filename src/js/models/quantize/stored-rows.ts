@@ -1,6 +1,7 @@
 // storedRows: rows of an analysis with the bytes of a target. Padding, dtypes of scales and headers differ between targets.
 
 import { wrongKind } from "../../base/check.js";
+import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { documentOf, type Model } from "../open/model.js";
 import { listOfRows, type PlanRow } from "../plan/rows.js";
@@ -87,7 +88,7 @@ export async function storedRows<Row extends PlanRow>(
   };
   const measure = (report: QuantizeReport): void => {
     let bytes = 0;
-    for (const { bytesAfter, headerBytes = 0 } of report.rows) bytes += bytesAfter + headerBytes;
+    for (const row of report.rows) bytes += row.bytesAfter + (fieldOf(row, "headerBytes") ?? 0);
     overhead = Math.max(overhead, report.bytesAfter - bytes);
   };
   const namesOf = new Map<string, Set<string>>();
@@ -130,7 +131,8 @@ export async function storedRows<Row extends PlanRow>(
     const found = written.get(row.name)?.get(row.scheme);
     const own = { ...row, nominalBytes: row.bytes };
     if (found === undefined) return { ...own, isWritten: false } as StoredRow<Row>;
-    const { bytesAfter: bytes, headerBytes = 0 } = found;
+    const { bytesAfter: bytes } = found;
+    const headerBytes = fieldOf(found, "headerBytes") ?? 0;
     return { ...own, bytes, headerBytes } as StoredRow<Row>;
   });
   return { rows: sized, target, overhead };

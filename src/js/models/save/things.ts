@@ -1,5 +1,6 @@
 // The kinds of things that files of `save` hold, and the choice between them.
 
+import { define } from "../../base/fields.js";
 import { OWN, show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
 import { Layer } from "../../linear/layer.js";
@@ -160,7 +161,7 @@ function readCollection(
     const thing = reader.inside(at, () => readThing(reader, `${at}[1]`, item));
     // Not an assignment: a name may be __proto__.
     const field = { value: thing, enumerable: true, configurable: true, writable: true };
-    Object.defineProperty(things, name, field);
+    define(things, name, field);
   }
   return things;
 }

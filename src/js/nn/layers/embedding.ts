@@ -2,7 +2,7 @@
 
 import type { Codes } from "../../base/dtype.js";
 import { rangeError } from "../../base/errors.js";
-import { fieldsOf, fixFields } from "../../base/fields.js";
+import { define, fieldsOf, fixFields } from "../../base/fields.js";
 import { show, showShape } from "../../base/format-value.js";
 import {
   checkStillThere,
@@ -157,9 +157,10 @@ export class Embedding extends Layer {
     const [numEmbeddings, embeddingDim] = own.shape as [number, number];
     if (isQuantized) {
       const get = setQuantized(this, core, own as AnyQuantized, undefined);
-      Object.defineProperty(this, "weight", { get });
+      define(this, "weight", { get });
     } else {
-      parameters.set(this, { core, weight: own as Tensor, bias: undefined });
+      const weight = own as Tensor;
+      parameters.set(this, { core, weight, quantized: undefined, bias: undefined });
       fixFields<Embedding>(this, { weight: shown(own as Tensor) });
     }
     showQuantized(this, quantizedOf(this));

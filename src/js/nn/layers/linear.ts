@@ -1,6 +1,6 @@
 // The linear layer.
 
-import { fixFields } from "../../base/fields.js";
+import { define, fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { activeCore, runOn } from "../../core/init.js";
 import { Layer } from "../../linear/layer.js";
@@ -96,9 +96,10 @@ export class Linear extends Layer {
       const quantized = own as AnyQuantizedTensor | TorchQuantizedTensor<"qint8">;
       weightCodes(where, checkQuantized(where, "weight", fromTorch(where, quantized), false));
       const get = setQuantized(this, core, quantized, ownBias);
-      Object.defineProperty(this, "weight", { get });
+      define(this, "weight", { get });
     } else {
-      parameters.set(this, { core, weight: own as Tensor, bias: ownBias });
+      const weight = own as Tensor;
+      parameters.set(this, { core, weight, quantized: undefined, bias: ownBias });
       fixFields<Linear>(this, { weight: shown(own as Tensor) });
     }
     showQuantized(this, quantizedOf(this));

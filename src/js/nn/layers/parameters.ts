@@ -1,6 +1,7 @@
 // Parameters of layers, and the core that a layer with a weight runs on.
 
 import { notItself, rangeError } from "../../base/errors.js";
+import { define } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { copyLike } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
@@ -60,7 +61,7 @@ interface Parameters {
   /** float32 of shape [rows, columns]; of a quantized weight its values, dequantized on each access. */
   readonly weight: Tensor;
   /** The weight, if it is quantized. */
-  readonly quantized?: AnyQuantized;
+  readonly quantized: AnyQuantized | undefined;
   /** float32 of shape [rows]. */
   readonly bias: Tensor | undefined;
 }
@@ -100,7 +101,7 @@ export function setQuantized(
 ): () => Tensor {
   const values = () => runOn(core, () => dequantize(quantized as QuantizedTensor));
   const own = { core, quantized, bias, weight: undefined as unknown as Tensor };
-  parameters.set(layer, Object.defineProperty(own, "weight", { get: values }));
+  parameters.set(layer, define(own, "weight", { get: values }));
   return values;
 }
 
@@ -138,7 +139,7 @@ export function shownQuantized<Q extends AnyQuantized>(where: string, q: Q): Q {
 /** Defines the field `quantizedWeight` of a layer: a copy on each access; undefined for a float weight. */
 export function showQuantized(layer: Layer, quantized: AnyQuantized | undefined): void {
   const get = () => quantized && shownQuantized(layer.typeName, quantized);
-  Object.defineProperty(layer, "quantizedWeight", { get, enumerable: true });
+  define(layer, "quantizedWeight", { get, enumerable: true });
 }
 
 /** Checks and copies a weight. @param axes  names of its axes */

@@ -2,6 +2,7 @@
 // objects that stay with the library.
 
 import { disposed, stateError, typeError } from "../../base/errors.js";
+import { define } from "../../base/fields.js";
 import { INSPECT, OWN } from "../../base/format-value.js";
 import { arrayName } from "../../base/typed-arrays.js";
 import { Tensor } from "../../tensor/tensor.js";
@@ -124,10 +125,8 @@ export class Decoder {
         case "printed": {
           const text = part[2];
           const print = { value: () => text };
-          return Object.defineProperties(decode(part[1]) as object, {
-            toString: print,
-            [INSPECT]: print,
-          });
+          const fields = decode(part[1]) as object;
+          return define(define(fields, "toString", print), INSPECT, print);
         }
         case "argument":
           return args[part[1]];
@@ -170,14 +169,11 @@ export class Decoder {
         value.catch(() => undefined);
         return value;
       };
-      Object.defineProperty(handle, name, { get, enumerable: true });
+      define(handle, name, { get, enumerable: true });
     }
     const print = { value: () => `${type}(a handle)` };
     const text = `a handle of ${type}, which functions of its connection take`;
-    Object.defineProperties(handle, {
-      ...{ toString: print, [INSPECT]: print },
-      [OWN]: { value: text },
-    });
+    define(define(define(handle, "toString", print), INSPECT, print), OWN, { value: text });
     targets.set(handle, target);
     collected.register(handle, target, target);
     return handle;

@@ -1,6 +1,7 @@
 // Arguments on their way to the library: plain copies of everything but large arrays.
 
 import { rangeError, typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { kindOf, show } from "../../base/format-value.js";
 import {
   arrayBuffer,
@@ -142,7 +143,7 @@ export class Encoder implements Found {
         ([name]) => !TENSOR_FIELDS.includes(name as "data"),
       );
       for (const name of TENSOR_FIELDS) {
-        const field = tensor[name];
+        const field = fieldOf(tensor, name);
         if (field !== undefined && typeof field !== "function") fields.push([name, field]);
       }
       return ["object", this.#fields(Object.fromEntries(fields))];

@@ -1,6 +1,7 @@
 // From GGUF to GGUF: which dtype each tensor gets, the keys and the order of the new file.
 
 import { rangeError } from "../../../base/errors.js";
+import { fieldOf } from "../../../base/fields.js";
 import type { KeptCore } from "../../../core/init.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { GGUFEntry } from "../../../formats/gguf/types.js";
@@ -130,9 +131,11 @@ function convertOne(
   where: string,
   core: KeptCore,
   source: FileTensor,
-  { dtype, reason }: TensorChoice,
+  choice: TensorChoice,
   importance: Float32Array | undefined,
 ): ConvertedTensor {
+  const { dtype } = choice;
+  const reason = fieldOf(choice, "reason");
   if (!isConvertible(source.dtype, dtype)) {
     const problem = `tensor ${JSON.stringify(source.name)} has dtype ${source.dtype}, which is not converted to ${dtype}`;
     throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);

@@ -1,6 +1,7 @@
 // The writer of GGUF for quantizeModel.
 
 import { rangeError, typeError } from "../../../base/errors.js";
+import { fieldOf, ownFields } from "../../../base/fields.js";
 import { show } from "../../../base/format-value.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { type GGUFLayout, ggufTensors } from "../../../formats/gguf/write.js";
@@ -11,7 +12,7 @@ import { openModel } from "../../open/open.js";
 import type { FileSource } from "../../open/sources.js";
 import { parseScheme } from "../../scheme.js";
 import { bytesSection } from "../output.js";
-import type { Job, QuantizedRow, Section, Writer, Written } from "../types.js";
+import type { Assignment, Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";
 import { FILE_TYPE_NAMES, type FileType, parseFileType, parseTensorType } from "./file-types.js";
@@ -139,7 +140,7 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
 /** The dtype of a tensor by its scheme. */
 function choiceOf(job: Job, tensor: ModelTensor): TensorChoice {
   const { where } = job;
-  const { scheme, reason } = job.assign(tensor);
+  const { scheme, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
   if (scheme.kind === "linear") {
     const problem = `GGUF holds block types ("q4_k"), float16 and bfloat16; it has no scheme ${show(scheme.name)}`;
     throw rangeError("ZP_INVALID_SCHEME", where, problem);
@@ -184,7 +185,7 @@ function written(
     size: layout.byteLength,
     sections: [bytesSection(layout.header), ...sectionsOf(layout, tensors)],
   });
-  const unimportant = tensors.filter((each) => each.unimportant !== undefined);
+  const unimportant = tensors.filter((each) => fieldOf(each, "unimportant") !== undefined);
   const weights = unimportant.length === 1 ? "1 weight" : `${unimportant.length} weights`;
   const lost =
     unimportant.length === 0
@@ -194,8 +195,10 @@ function written(
   return { target: "llama.cpp", files: [file], rows, notes: [...notes, ...lost] };
 }
 
-function rowOf({ source, tensor, reason: why, unimportant }: ConvertedTensor): QuantizedRow {
-  const reason = [why, unimportant].filter((text) => text !== undefined).join("; ") || undefined;
+function rowOf(converted: ConvertedTensor): QuantizedRow {
+  const { source, tensor } = converted;
+  const texts = [fieldOf(converted, "reason"), fieldOf(converted, "unimportant")];
+  const reason = texts.filter((text) => text !== undefined).join("; ") || undefined;
   const isKept = source.dtype === tensor.dtype;
   return {
     name: source.name,

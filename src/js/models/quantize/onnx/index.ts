@@ -1,6 +1,7 @@
 // ONNX models with quantized weights: every weight in the form that the target runs fastest, everything else byte for
 // byte.
 
+import { fieldOf, ownFields } from "../../../base/fields.js";
 import { noteEntry, type OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights, type OnnxWeight, type OnnxWeights } from "../../../formats/onnx/weights.js";
@@ -48,7 +49,8 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
       rows.push(keep(assigned));
       continue;
     }
-    const { weight, scheme, reason } = assigned;
+    const { weight, scheme } = assigned;
+    const reason = fieldOf(assigned, "reason");
     const onWritten = (): void => watch.advance?.(bytesBefore, name);
     const addedBefore = rewriter.addedBytes;
     const written = rewriteWeight({ core: job.core, rewriter, weight, onWritten }, scheme, forms);
@@ -103,7 +105,7 @@ function namedIn(
 ): OnnxWeightNote {
   const key = (part: string): string =>
     value.graph === graph ? part : `${value.graph.path}/${part}`;
-  const { codes, scale, zeroPoint, ...rest } = note;
+  const { codes, scale, zeroPoint, ...rest } = ownFields(note) as unknown as FormNote;
   const parts = { codes: key(codes), scale: key(scale) };
   const zero = zeroPoint === undefined ? {} : { zeroPoint: key(zeroPoint) };
   return { name, shape: tensor.shape, ...parts, ...zero, ...rest };
@@ -118,7 +120,7 @@ function planned(
   { weights, reasons }: OnnxWeights,
   tensor: ModelTensor,
 ): { weight: OnnxWeight; scheme: WeightScheme; reason?: string } | string {
-  const { scheme, reason }: Assignment = job.assign(tensor);
+  const { scheme, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
   if (scheme.kind === "keep") return reason ?? "scheme keep";
   const weight = weights.get(tensor.name);
   if (weight === undefined) return reasons.get(tensor.name) ?? "no weight";

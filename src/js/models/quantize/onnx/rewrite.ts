@@ -1,5 +1,6 @@
 // Edits of an ONNX model on the way to its quantized form: nodes and tensors to add, to replace and to remove.
 
+import { fieldOf } from "../../../base/fields.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValue } from "../../../formats/onnx/read.js";
 import { OnnxTensor } from "../../../formats/onnx/tensor.js";
@@ -164,7 +165,8 @@ export class Rewriter {
     this.#addedBytes += lengthOf(metadataField(key, value));
   }
 
-  #use({ domain }: NewNode): void {
+  #use(node: NewNode): void {
+    const domain = fieldOf(node, "domain");
     if (domain !== undefined && !this.model.opsets.has(domain)) this.#domains.add(domain);
   }
 

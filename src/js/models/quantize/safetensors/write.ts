@@ -2,6 +2,7 @@
 
 import { checkChoice } from "../../../base/check.js";
 import { rangeError } from "../../../base/errors.js";
+import { fieldOf, ownFields } from "../../../base/fields.js";
 import {
   bytesOfEntries,
   isSafetensorsDType,
@@ -17,6 +18,7 @@ import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
 import type {
+  Assignment,
   FileParts,
   Job,
   OutputFile,
@@ -145,7 +147,7 @@ function entryOf(
     );
   };
   if (bytesBefore === undefined) return done([keep(file)], "keep", undefined);
-  const { scheme, isExplicit, reason } = job.assign(tensor);
+  const { scheme, isExplicit, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
   if (scheme.kind === "keep" || values === undefined) return kept(reason);
   if (scheme.kind === "block") {
     const problem = `safetensors has no block types, got ${JSON.stringify(scheme.name)} for ${JSON.stringify(name)}`;
@@ -170,7 +172,7 @@ const OUTPUTS_ARE_COLUMNS = "its outputs are columns, and the layout takes rows"
 
 /** Bytes that the parts of a weight take in the header, less those of the weight itself. */
 function headerBytesOf(
-  { noteBytes }: Layout,
+  layout: Layout,
   name: string,
   file: FileTensor,
   parts: readonly OutputTensor[],
@@ -179,7 +181,9 @@ function headerBytesOf(
   const before = isSafetensorsDType(file.dtype)
     ? bytesOfEntries([writable({ ...file, name })], size)
     : 0;
-  return bytesOfEntries(parts.map(writable), size) - before + (noteBytes?.(name) ?? 0);
+  return (
+    bytesOfEntries(parts.map(writable), size) - before + (fieldOf(layout, "noteBytes")?.(name) ?? 0)
+  );
 }
 
 /** A tensor for the layout of a file, which asks for names, dtypes and shapes only. */
@@ -218,10 +222,11 @@ async function textsOf(
   const files: OutputFile[] = [];
   const notes: string[] = [];
   const { indent, sorted } = layout.style;
-  if (layout.config !== undefined && !isAnyQuantized(entries)) {
+  const config = fieldOf(layout, "config");
+  if (config !== undefined && !isAnyQuantized(entries)) {
     notes.push("no weight was quantized, so no config.json is written");
   }
-  const fields = layout.config?.(entries);
+  const fields = config?.(entries);
   if (fields !== undefined) {
     const bytes = await document.readBeside("config.json");
     const config = bytes === undefined ? new Map() : readConfig(bytes);
@@ -233,7 +238,7 @@ async function textsOf(
   }
   const given = document.format === "safetensors" ? document.index : undefined;
   if (given !== undefined || layout.isAlwaysIndexed) {
-    const sizes = { total_size: totalSize, ...layout.indexed?.(entries) };
+    const sizes = { total_size: totalSize, ...fieldOf(layout, "indexed")?.(entries) };
     files.push(textFile(job, given ?? INDEX, shardIndexText(sizes, weightMap, indent)));
   }
   if (fields !== undefined && document.format !== "safetensors") {

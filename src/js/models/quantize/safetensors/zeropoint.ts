@@ -1,6 +1,7 @@
 // zeropoint's own layout: a named collection, as `save` writes it, so that `load` and README's lines of Python read it.
 
 import { DTYPES } from "../../../base/dtype.js";
+import { fieldOf, ownFields } from "../../../base/fields.js";
 import type { Core } from "../../../core/core.js";
 import { runOn } from "../../../core/init.js";
 import { bytesOf } from "../../../formats/dtypes.js";
@@ -33,14 +34,17 @@ import type { Entry, Layout, Weight } from "./parts.js";
 export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "float"): Encoder {
   const { dtype, isAffine, search } = scheme;
   const own = { dtype, scheme: isAffine ? "affine" : "symmetric" } as const;
-  const slices = ({ columns, groupSize, height }: Groups) =>
-    height !== undefined ? { axis: 1 } : groupSize === columns ? { axis: 0 } : { groupSize };
+  const slices = (groups: Groups) => {
+    const { columns, groupSize } = groups;
+    if (fieldOf(groups, "height") !== undefined) return { axis: 1 };
+    return groupSize === columns ? { axis: 0 } : { groupSize };
+  };
   const chooseIn = (values: Float32Array, groups: Groups, range: LinearScheme["search"]) => {
     const x = { data: values, shape: [groups.rows, groups.columns] };
     const options = { ...own, ...slices(groups), range, zeroPoint: float };
-    const { scale, zeroPoint, offset } = runOn(core, () =>
-      chooseQParams(x, options as never),
-    ) as unknown as {
+    const { scale, zeroPoint, offset } = ownFields(
+      runOn(core, () => chooseQParams(x, options as never)),
+    ) as {
       scale: { data: Float32Array };
       zeroPoint?: { data: Int32Array };
       offset?: { data: Float32Array };
@@ -127,7 +131,7 @@ function refuseLarger(
   const zeroBytes = scheme.isAffine ? (bytesOf(zeroPointsDType(scheme.dtype), slices) ?? 0) : 0;
   const bytes = Math.ceil((size * DTYPES[scheme.dtype].bits) / 8) + 4 * slices + zeroBytes;
   if (bytes < (bytesOf(dtype, size) ?? 0)) return undefined;
-  const groupSize = groups.height ?? groups.groupSize;
+  const groupSize = fieldOf(groups, "height") ?? groups.groupSize;
   const values = groupSize === 1 ? "value" : `${groupSize} values`;
   return `not smaller as ${scheme.name}, with a scale for each ${values}`;
 }
