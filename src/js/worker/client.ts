@@ -26,7 +26,7 @@ import {
 import { type CallSettings, splitOptions, type WorkerOption } from "./settings.js";
 import { onAbort, reasonOf, untilAborted } from "./signals.js";
 import { NoWorker, startWorker } from "./start.js";
-import { isTurnOver, takeTurn } from "./turns.js";
+import { isTurnOver, pause, takeTurn } from "./turns.js";
 import type { EntryName } from "./types.js";
 
 /** Bytes that are copied before the event loop may have a turn: well under a millisecond. */
@@ -61,6 +61,10 @@ export class Client {
   readonly #entries: readonly EntryName[];
   readonly #calls = new Map<number, Call>();
   readonly #decoder = new Decoder(this);
+  /** Values that the library has asked for, in the order of their requests. */
+  readonly #reads: ReadReply[] = [];
+  /** Bytes of arrays that calls have copied in this turn of the event loop; undefined before the first. */
+  #copied: { bytes: number } | undefined;
   #link: Link | undefined;
   #starting: Promise<Link> | undefined;
   #isDisposed = false;
@@ -181,7 +185,11 @@ export class Client {
     if (generation !== undefined && generation !== this.generation) throw lostObject(where);
     const isOffThread = link.worker !== undefined;
     const handle = (value: object) => handleOf(where, this, value);
-    const encoder = new Encoder({ where, offThread: isOffThread, transfer, handleOf: handle });
+    const copied = this.#copiedInTurn();
+    const encoder = new Encoder({
+      ...{ where, offThread: isOffThread, transfer, copied },
+      handleOf: handle,
+    });
     const encoded = args.map((arg, i) =>
       name === "forward" && i === 1 ? encoder.encodeOut(arg) : encoder.encode(arg),
     );
@@ -221,8 +229,7 @@ export class Client {
   #receive(reply: Reply): void {
     switch (reply?.kind) {
       case "read": {
-        const call = this.#calls.get(reply.id);
-        if (call !== undefined) this.#sendPart(call, reply);
+        if (this.#reads.push(reply) === 1) this.#sendParts();
         break;
       }
       case "progress": {
@@ -256,6 +263,27 @@ export class Client {
     } catch (error) {
       settle?.reject(error);
       if (part === 1) throw error;
+    }
+  }
+
+  /** What calls have copied in this turn; with the next one it starts anew. */
+  #copiedInTurn(): { bytes: number } {
+    if (this.#copied === undefined) {
+      this.#copied = { bytes: 0 };
+      pause().then(() => {
+        this.#copied = undefined;
+      });
+    }
+    return this.#copied;
+  }
+
+  /** Sends the values that were asked for, with turns of the event loop in between: many calls may run at once. */
+  async #sendParts(): Promise<void> {
+    for (; this.#reads.length > 0; this.#reads.shift()) {
+      if (isTurnOver()) await takeTurn();
+      const [reply] = this.#reads;
+      const call = this.#calls.get(reply.id);
+      if (call !== undefined) this.#sendPart(call, reply);
     }
   }
 

@@ -5,6 +5,9 @@ import { type NumberArray, setArray } from "../../base/typed-arrays.js";
 /** Values of a part in a copy of the whole array. */
 const PART = 2 ** 18;
 
+/** Parts whose memory is kept for the next ones. */
+const MOST_FREE = 8;
+
 /** Type name and length of an array. */
 export interface ArrayForm {
   readonly type: string;
@@ -41,11 +44,13 @@ export class Incoming implements ArrayForm {
   readonly type: string;
   readonly length: number;
   readonly #read: Read;
-  readonly #free: ArrayBuffer[] = [];
+  readonly #free: ArrayBuffer[];
 
-  constructor({ type, length }: ArrayForm, read: Read) {
+  /** @param free  memory of parts that are no longer used, of all arrays of a connection */
+  constructor({ type, length }: ArrayForm, free: ArrayBuffer[], read: Read) {
     this.type = type;
     this.length = length;
+    this.#free = free;
     this.#read = read;
   }
 
@@ -57,7 +62,7 @@ export class Incoming implements ArrayForm {
 
   /** Lets the memory of a part be used again. */
   release(part: NumberArray): void {
-    this.#free.push(part.buffer as ArrayBuffer);
+    if (this.#free.length < MOST_FREE) this.#free.push(part.buffer as ArrayBuffer);
   }
 
   /** Copies the whole array. Its pages are touched first on this thread, not on the calling one. */

@@ -35,6 +35,9 @@ interface Done {
   readonly args: Arguments;
 }
 
+/** Calls at a time that read arrays of the calling thread: one computes while the other reads. */
+const MOST_READING = 2;
+
 /** Static methods that make objects. */
 const STATICS = ["fromJSON"];
 
@@ -64,6 +67,11 @@ export class Server {
   readonly #isOffThread: boolean;
   readonly #calls = new Map<number, Call>();
   readonly #objects: Objects;
+  /** Memory of parts of arrays, for the next ones. */
+  readonly #free: ArrayBuffer[] = [];
+  /** Calls that read arrays of the calling thread, and those that wait until they may. */
+  #reading = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(zp: Zeropoint, post: Post<Reply>, isOffThread: boolean) {
     this.#zp = zp;
@@ -121,8 +129,23 @@ export class Server {
     }
   }
 
-  /** Runs a call to its end, and posts its result. */
+  /** Runs a call to its end, and posts its result. Few at a time hold arrays that they read from the calling thread. */
   async #run(call: Call, self: object | undefined): Promise<void> {
+    if (call.request.large.length === 0) {
+      await this.#runNow(call, self);
+      return;
+    }
+    if (this.#reading >= MOST_READING) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#reading++;
+    await this.#runNow(call, self);
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#reading--;
+    else next();
+  }
+
+  /** Runs a call. Never throws. */
+  async #runNow(call: Call, self: object | undefined): Promise<void> {
     const { id, target, name, isField } = call.request;
     try {
       if (call.isAborted) return;
@@ -160,7 +183,7 @@ export class Server {
           const message = { kind: "read", id, index, offset, size, memory } as const;
           this.#post(message, memory === undefined ? [] : [memory]);
         });
-      return new Incoming(form, read);
+      return new Incoming(form, this.#free, read);
     });
   }
 

@@ -18,7 +18,9 @@ import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which the message copies an array. */
 const INLINE_BYTES = 2 ** 16;
-/** Bytes of larger arrays that are copied before the message and move with it. */
+/** Bytes up to which an array is copied at once, however many others are. */
+const TINY_BYTES = 2 ** 12;
+/** Bytes of arrays that are copied before messages in one turn of the event loop. */
 const COPIED_BYTES = 2 ** 20;
 /** A longer list of numbers is sent as an array of doubles. */
 const LONG_LIST = 2 ** 13;
@@ -52,6 +54,8 @@ export interface Encoding {
   readonly offThread: boolean;
   /** Arrays or their memory to be moved instead of copied; true for all. */
   readonly transfer: true | ReadonlySet<unknown>;
+  /** Bytes that all calls have copied in this turn of the event loop. */
+  readonly copied: { bytes: number };
   /** The number of a handle of this connection; undefined for any other object. */
   readonly handleOf: (value: object) => number | undefined;
 }
@@ -93,7 +97,6 @@ const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readon
 /** Encodes the arguments of one call. */
 export class Encoder implements Found {
   readonly large: Large[] = [];
-  #copied = 0;
   #depth = 0;
   readonly #arrays: AnyArray[] = [];
   readonly outs: Out[] = [];
@@ -180,7 +183,7 @@ export class Encoder implements Found {
   }
 
   #array(type: string, values: AnyArray): Encoded {
-    const { where, offThread, transfer } = this.#how;
+    const { where, offThread, transfer, copied: copiedBefore } = this.#how;
     checkAttached(where, this.#name ?? "an argument", values);
     this.#arrays.push(values);
     // The engine's own fields and a plain copy: the caller's class of arrays may define others.
@@ -193,17 +196,24 @@ export class Encoder implements Found {
     };
     const isMoved = transfer === true || transfer.has(values) || transfer.has(buffer);
     if (buffer instanceof ArrayBuffer || kindOf(buffer) === "ArrayBuffer") {
-      if (isMoved && byteLength > 0) this.moved.add(buffer as ArrayBuffer);
-      else if (offThread && byteLength > INLINE_BYTES) {
-        this.#copied += byteLength;
+      if (isMoved && byteLength > 0) {
+        this.moved.add(buffer as ArrayBuffer);
+        return ["array", values];
+      }
+      if (offThread && byteLength > TINY_BYTES) {
         // BigInts, which few functions take, are not read in parts.
-        if (this.#copied > COPIED_BYTES && !type.startsWith("Big")) {
+        const mayWait = !type.startsWith("Big");
+        if (mayWait && copiedBefore.bytes + byteLength > COPIED_BYTES) {
           return this.#large(type, values, arrayLength(values));
         }
+        copiedBefore.bytes += byteLength;
+      }
+      if (offThread && byteLength > INLINE_BYTES) {
         const copy = copied();
         this.moved.add(copy.buffer as ArrayBuffer);
         return ["array", copy];
-      } else if (offThread && buffer.byteLength > 2 * byteLength) {
+      }
+      if (offThread && buffer.byteLength > 2 * byteLength) {
         // A message copies all memory behind an array.
         return ["array", copied()];
       }
