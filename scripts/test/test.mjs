@@ -1,6 +1,6 @@
 // npm test: sets up, builds and runs all tests. All suites run, even if some fail.
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, buildNative, buildPage } from "../build/build.mjs";
@@ -48,22 +48,8 @@ npm run check runs these:
   fuzz       the fuzz targets, briefly
 `;
 
-function ctest(title, preset, options = []) {
-  return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2", ...options]));
-}
-
-/** A pattern for ctest: the suites of the native test files that start threads. */
-function suitesWithThreads() {
-  const folders = ["tests/native", "tests/native/kernels"].map((folder) => join(root, folder));
-  const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
-  const suites = files
-    .filter((file) => file.endsWith("_test.cpp"))
-    .map((file) => readFileSync(file, "utf8"))
-    .filter((text) => /core\/parallel\.h|std::j?thread/.test(text))
-    .flatMap((text) => [...text.matchAll(/^(?:TYPED_)?TEST(?:_[PF])?\((\w+),/gm)])
-    .map(([, suite]) => suite);
-  if (suites.length === 0) throw new Failure("no native test starts threads");
-  return `(^|/)(${[...new Set(suites)].join("|")})[./]`;
+function ctest(title, preset) {
+  return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2"]));
 }
 
 /** The files of tests/package that install tools: bundlers, runtimes and frameworks. */
@@ -167,6 +153,12 @@ const PAGE_BY_DEFAULT = [
   "site/navigation",
 ].map((name) => join("tests", "web", `${name}.test.mjs`));
 
+/** Whether `npm test` runs a test file. */
+export const isByDefault = (file) =>
+  /^tests\/(native|js|web\/in-node)\b/.test(file) ||
+  (/^tests\/package\b/.test(file) && !isOfMatrix(file)) ||
+  (/^tests\/web\b/.test(file) && (isOfPackage(file) || PAGE_BY_DEFAULT.includes(join(file))));
+
 /** The settings of a run of the page's tests in a browser: its files and its environment. */
 const wholePage = [isOfPage, {}];
 const defaultPage = isThorough
@@ -268,8 +260,7 @@ const SUITES = {
   tsan: {
     purposes: ["native"],
     builds: ["tsan"],
-    test: () =>
-      ctest("Native tests (thread sanitizer)", "native-tsan", ["-R", suitesWithThreads()]),
+    test: () => ctest("Native tests (thread sanitizer)", "native-tsan"),
   },
   valgrind: {
     purposes: ["native", "valgrind"],
