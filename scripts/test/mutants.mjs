@@ -13,10 +13,11 @@ import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { capture, Failure, root, run, runAsScript, step } from "../process/run.mjs";
 import { findBrowser } from "../toolchain/browser.mjs";
+import { isByDefault } from "./test.mjs";
 import { runFile, testFilesIn } from "./test-files.mjs";
 
 const HELP = `
-npm run mutants [-- [--tree FOLDER] [--record] [--stale] text ...]
+npm run mutants [-- [--tree FOLDER] [--record] [--recorded] [--summary] [--stale] text ...]
 
 Applies one-token mutants, one after the other, to a copy of the tree in build/mutants, and runs the test that killed
 the mutant before, then the tests of its room, until one of them fails. A mutant that passes them all survives, and the
@@ -25,6 +26,8 @@ without a mutant, too.
 
   --tree FOLDER   use this copy of any commit, with node_modules and dist, instead of build/mutants
   --record        write into tests/mutants/mutants.json which test killed each mutant
+  --recorded      run the recorded killer of each mutant alone; a mutant without one survives
+  --summary       only print how many mutants have a killer on record, and how many one that npm test runs
   --stale         only report mutants whose line is no longer in its file
 `;
 
@@ -144,8 +147,25 @@ async function failureOf(tree, test) {
   return problem === undefined ? undefined : test;
 }
 
+/** The recorded killer of a mutant, in a list. */
+const recordedOf = ({ killedBy }) => (killedBy === undefined ? [] : [killedBy]);
+
+/** Prints the state on record, and the mutants without a killer that `npm test` runs. */
+function printSummary(mutants) {
+  const killed = mutants.filter((mutant) => recordedOf(mutant).length > 0);
+  const byDefault = killed.filter(({ killedBy }) => killedBy === "build" || isByDefault(killedBy));
+  const share = (count) =>
+    `${count} of ${mutants.length} (${((100 * count) / mutants.length).toFixed(1)} %)`;
+  console.log(
+    `${share(killed.length)} have a killer on record, ${share(byDefault.length)} one that npm test runs`,
+  );
+  for (const mutant of mutants.filter((each) => !byDefault.includes(each))) {
+    console.log(`${mutant.killedBy ?? "none"}: ${mutant.file}: ${mutant.to.trim().split("\n")[0]}`);
+  }
+}
+
 /** Applies a mutant, builds, runs tests, and takes it back. @returns the test that failed; "build"; or undefined */
-async function tryMutant(tree, mutant) {
+async function tryMutant(tree, mutant, isRecorded) {
   const path = join(tree, mutant.file);
   const original = readFileSync(path, "utf8");
   writeFileSync(
@@ -158,7 +178,8 @@ async function tryMutant(tree, mutant) {
     } catch {
       return "build";
     }
-    for (const test of testsOf(tree, mutant)) {
+    const tests = isRecorded ? recordedOf(mutant) : testsOf(tree, mutant);
+    for (const test of tests) {
       const failed = await failureOf(tree, test);
       if (failed !== undefined) return failed;
     }
@@ -182,6 +203,8 @@ async function main(args) {
     options: {
       tree: { type: "string" },
       record: { type: "boolean" },
+      recorded: { type: "boolean" },
+      summary: { type: "boolean" },
       stale: { type: "boolean" },
     },
   });
@@ -192,19 +215,20 @@ async function main(args) {
   if (mutants.length === 0)
     throw new Failure(`no mutant is in a file like ${positionals.join(", ")}`);
   const tree = values.tree ?? join(root, "build", "mutants");
-  const stale = staleOf(values.stale ? root : (values.tree ?? root), mutants);
+  const stale = staleOf(values.tree ?? root, mutants);
   if (stale.length > 0) {
     const lines = stale.map(({ file, from }) => `${file}: ${JSON.stringify(from)}`);
     throw new Failure(`mutants whose line is not exactly once in its file:\n${lines.join("\n")}`);
   }
-  if (values.stale) return;
+  if (values.summary) printSummary(mutants);
+  if (values.stale || values.summary) return;
   if (!values.tree) copyTree(tree);
 
   const survivors = [];
   const killers = new Map();
   for (const [i, mutant] of mutants.entries()) {
     const start = performance.now();
-    const killer = await tryMutant(tree, mutant);
+    const killer = await tryMutant(tree, mutant, values.recorded);
     const seconds = ((performance.now() - start) / 1000).toFixed(0);
     const text = `${mutant.file}: ${mutant.to.trim().split("\n")[0]}`;
     console.log(`${i + 1}/${mutants.length} ${killer ?? "SURVIVED"} (${seconds} s)  ${text}`);

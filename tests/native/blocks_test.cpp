@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -126,6 +127,21 @@ TEST(QuantizeBlocks, MatchesGgmlByteForByte) {
     ++count;
   }
   EXPECT_EQ(count, 1155);
+}
+
+// The logarithm of a value just below a power of two rounds up to that of the power.
+TEST(QuantizeBlocks, ChoosesPowersOfTwoAsTheReferenceJustBelowThem) {
+  for (int exponent = -120; exponent <= 120; ++exponent) {
+    float largest = std::ldexp(1.0F, exponent);
+    for (int below = 0; below < 12; ++below) {
+      Floats x(32);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = largest * static_cast<float>(i + 1) / 32.0F;
+      ASSERT_EQ(quantized(x, 32, BlockType::kMXFP4),
+                reference::quantize_row(x, BlockType::kMXFP4, {}))
+          << largest;
+      largest = std::nextafter(largest, 0.0F);
+    }
+  }
 }
 
 TEST(QuantizeBlocks, EqualsTheReferenceForRandomRows) {

@@ -122,6 +122,17 @@ TEST(RangeOfSlices, RefusesValuesOrSlicesThatAreNotWholeRows) {
   EXPECT_EQ(status_of(x, {1, 4, 2, 3}, NonFinite::kThrow), Status::kShapeMismatch);
 }
 
+TEST(RangeOfSlices, RefusesOneValueMoreOrLessThanTheSlicesHave) {
+  // 2 x 3 slices of 4 values. 25 values also make slices of 4, with one value left over.
+  const Granularity g{2, 3, 4};
+  std::vector<Range> ranges(3);
+  for (const std::size_t n : {23U, 25U, 26U}) {
+    const std::vector<float> x(n);
+    EXPECT_EQ(range(x, g, NonFinite::kThrow, ranges), Status::kShapeMismatch) << n;
+  }
+  EXPECT_EQ(range(std::vector<float>(24), g, NonFinite::kThrow, ranges), Status::kOk);
+}
+
 TEST(RangeOfSlices, AcceptsNoSlicesAtAll) {
   EXPECT_EQ(range({}, {1, 0, 3}, NonFinite::kThrow, {}), Status::kOk);
   EXPECT_EQ(range({}, {0, 0, 0}, NonFinite::kIgnore, {}), Status::kOk);

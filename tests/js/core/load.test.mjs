@@ -11,6 +11,15 @@ import { refuses, rejects, sameDeep } from "../support/asserts.mjs";
 const names = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];
 const load = (request, chunks = embedded) => loadBuild("test", chunks, request);
 
+describe("a truncated binary", () => {
+  it("is refused with the length that its sections state", async () => {
+    // A section of 256 bytes, its length in two bytes of LEB128; 10 of them are there.
+    const start = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 0, 0x80, 2];
+    const wasm = Uint8Array.from([...start, ...Array(10).fill(0)]);
+    await assert.rejects(load({ build: "baseline", wasm }), /it has 21 of at least 267 bytes/);
+  });
+});
+
 describe("examineEngine", () => {
   const { validate } = WebAssembly;
   const probes = [];

@@ -212,6 +212,17 @@ describe("get_q_scale_and_zero_point, linear_quantization and linear_q_symmetric
   const all = cases("qparams");
   const dtypeOf = (given) => torch[given.dtype];
 
+  it("divide integers of 64 bits with one rounding, ties to even, as Python does", () => {
+    // (127 * (2**53 + 1)) / 127 and (127 * (2**53 + 3)) / 127 in Python: halfway between two floats.
+    for (const [odd, scale] of [
+      [2n ** 53n + 1n, 2 ** 53],
+      [2n ** 53n + 3n, 2 ** 53 + 4],
+    ]) {
+      const x = torch.tensor([127n * odd, 0n]);
+      assert.equal(get_q_scale_symmetric(x, torch.int8), scale);
+    }
+  });
+
   it("give PyTorch's bits in every affine case of qparams.json", () => {
     const list = all.filter(isCase("linear_quantization", (one) => !one.in.seed004_compat));
     forAll(list, 68, ({ id, in: given, out }) => {

@@ -188,6 +188,9 @@ describe("batches that do not fit", () => {
     assert.deepEqual([...torch.maxVal.data], [5, 3]);
     torch.observe(one);
     assert.deepEqual([...torch.maxVal.data], [5, 3]);
+    torch.observe(tensor([[-8, 9]]));
+    assert.deepEqual([...torch.minVal.data], [-8, -8]);
+    assert.deepEqual([...torch.maxVal.data], [9, 9]);
     refuses(
       () => torch.observe(tensor([[1], [2], [3]])),
       RangeError,

@@ -10,6 +10,7 @@ import { readLink, writeLink } from "../../../web/playground/link.js";
 import { consistent, DEFAULTS, FIRST_SOURCE } from "../../../web/playground/state.js";
 import { reachOf } from "../../../web/playground/views/histogram.js";
 import { evaluate } from "../../../web/playground/worker/evaluate.js";
+import { curvesOf } from "../../../web/playground/worker/sweeps.js";
 
 const read = (text) => {
   const { values, shape } = parseNumbers(text);
@@ -246,5 +247,27 @@ describe("The histogram", () => {
   it("marks values as clipped that are more than half a step beyond the last code", () => {
     assert.deepEqual(reachOf([-1, -0.5, 0, 0.5]), [-1.25, 0.75]);
     assert.deepEqual(reachOf([]), [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]);
+  });
+});
+
+describe("curvesOf", () => {
+  it("gives each point its bits for a value, those of scales included", () => {
+    const values = Float32Array.from({ length: 128 }, (_, i) => Math.sin(i));
+    const work = curvesOf({ values, shape: [2, 64] }, { ...DEFAULTS, scheme: "symmetric" }, [4, 8]);
+    let step = work.next();
+    while (!step.done) step = work.next();
+    const { bits, group } = step.value;
+    // One scale of 32 bits for 128 values.
+    assert.deepEqual(
+      bits.map(({ x, bitsPerValue }) => [x, Math.floor(bitsPerValue)]),
+      [
+        [4, 4],
+        [8, 8],
+      ],
+    );
+    // Twice as many scales for groups of half the size.
+    const [four, eight] = group.map(({ x, bitsPerValue }) => [x, bitsPerValue]);
+    assert.deepEqual([four[0], eight[0]], [4, 8]);
+    assert.equal(four[1] - eight[1], 32 / 4 - 32 / 8);
   });
 });
