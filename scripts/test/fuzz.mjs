@@ -1,15 +1,16 @@
 // npm run fuzz: searches for input that makes the library fail, for a given time.
 //
-//   npm run fuzz -- [--minutes N] [name ...]
+//   npm run fuzz -- [--minutes N] [--keep] [name ...]
 //
 // The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), and three of JavaScript, by fast-check
 // with a new seed each time: `properties` (the whole interface), `formats` (the readers and writers of model files) and
 // `cli` (the JSON files of the command line). Without a name, all of them share the time, 10 minutes by default.
-// libFuzzer keeps its corpus in build/native-fuzz/corpus and failing inputs in build/native-fuzz/found.
+// libFuzzer keeps its corpus in build/native-fuzz/corpus and failing inputs in build/native-fuzz/found. --keep writes the
+// fewest inputs that reach all that the corpus reaches into tests/native/fuzz/corpus, from which every run begins.
 
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildCore, buildJs, buildNative } from "../build/build.mjs";
 import { Failure, root, run, runAsScript, sideBySide, step } from "../process/run.mjs";
 import { setUp } from "../toolchain/setup.mjs";
@@ -33,9 +34,16 @@ const targets = readdirSync(join(root, "tests", "native", "fuzz"))
   .map((file) => file.slice(0, -"_fuzz.cpp".length))
   .sort();
 
-/** A folder of initial inputs: bytes of every length, the same in each run. */
-function makeSeeds(corpus) {
+/** The kept inputs of a target: one in base64 on each line. */
+const keptFile = (target) => join(root, "tests", "native", "fuzz", "corpus", `${target}.txt`);
+
+/** A folder of initial inputs, the same in each run: bytes of every length, and the kept ones. */
+function makeSeeds(target, corpus) {
   mkdirSync(corpus, { recursive: true });
+  const kept = existsSync(keptFile(target)) ? readFileSync(keptFile(target), "utf8") : "";
+  for (const [i, line] of kept.split("\n").filter(Boolean).entries()) {
+    writeFileSync(join(corpus, `kept-${i}`), Buffer.from(line, "base64"));
+  }
   let state = 1;
   for (let i = 0; i < 48; i++) {
     const bytes = Uint8Array.from({ length: 8 << (i % 7) }, () => {
@@ -49,7 +57,7 @@ function makeSeeds(corpus) {
 /** Runs one program on a corpus. */
 async function fuzz(target, corpus, limits) {
   const found = join(folder, "found");
-  makeSeeds(corpus);
+  makeSeeds(target, corpus);
   mkdirSync(found, { recursive: true });
   const program = join(folder, `${target}_fuzz`);
   // Inputs are short and useful at full length: growing them gradually gains nothing.
@@ -62,14 +70,27 @@ async function fuzz(target, corpus, limits) {
   }
 }
 
-/** Runs every program for a fixed number of runs, for `npm run check`. */
+/** Writes the fewest inputs of a corpus that reach all that it reaches into the repository. */
+async function keep(target, corpus) {
+  const least = join(folder, "least", target);
+  rmSync(least, { recursive: true, force: true });
+  mkdirSync(least, { recursive: true });
+  await run(join(folder, `${target}_fuzz`), ["-set_cover_merge=1", "-max_len=512", least, corpus], {
+    stderr: "ignore",
+  });
+  const lines = readdirSync(least).map((name) => readFileSync(join(least, name), "base64"));
+  mkdirSync(dirname(keptFile(target)), { recursive: true });
+  writeFileSync(keptFile(target), `${lines.sort().join("\n")}\n`);
+}
+
+/** Runs every program on the kept inputs and a fixed number of further ones, for CI and `npm run check`. */
 export function fuzzBriefly() {
   return step("Fuzz targets", () => {
     rmSync(join(folder, "brief"), { recursive: true, force: true });
     return sideBySide(
       targets.map((target) => [
         `fuzzing of ${target}`,
-        () => fuzz(target, join(folder, "brief", target), ["-runs=30000", "-seed=1"]),
+        () => fuzz(target, join(folder, "brief", target), ["-runs=3000", "-seed=1"]),
       ]),
     );
   });
@@ -78,22 +99,24 @@ export function fuzzBriefly() {
 function parse(args) {
   const names = [];
   let minutes = 10;
+  let keeps = false;
   for (let i = 0; i < args.length; i++) {
     if (args[i] === "--minutes") minutes = Number(args[++i]);
+    else if (args[i] === "--keep") keeps = true;
     else names.push(args[i]);
   }
   const known = [...targets, ...Object.keys(PROPERTIES)];
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined || !(minutes > 0)) {
     throw new Failure(
-      `fuzz takes --minutes N and any of ${known.join(", ")}; got ${args.join(" ")}`,
+      `fuzz takes --minutes N, --keep and any of ${known.join(", ")}; got ${args.join(" ")}`,
     );
   }
-  return { minutes, names: names.length > 0 ? names : known };
+  return { minutes, keeps, names: names.length > 0 ? names : known };
 }
 
 await runAsScript(import.meta.url, async (args) => {
-  const { minutes, names } = parse(args);
+  const { minutes, keeps, names } = parse(args);
   const native = names.filter((name) => !Object.hasOwn(PROPERTIES, name));
   const needsJs = names.length > native.length;
   const purposes = [...(needsJs ? ["core"] : []), ...(native.length > 0 ? ["fuzz"] : [])];
@@ -116,7 +139,10 @@ await runAsScript(import.meta.url, async (args) => {
             run(process.execPath, ["--test", "--test-concurrency=1", ...PROPERTIES[name]], {
               env: { ZEROPOINT_FUZZ_SECONDS: String(Math.ceil(seconds / PROPERTIES[name].length)) },
             })
-        : () => fuzz(name, corpus(name), [`-max_total_time=${seconds}`]),
+        : async () => {
+            await fuzz(name, corpus(name), [`-max_total_time=${seconds}`]);
+            if (keeps) await keep(name, corpus(name));
+          },
     ]),
   );
   console.log(`\nNo failures: ${names.join(", ")}, ${seconds} s each`);
