@@ -75,7 +75,9 @@ async function installEmsdk() {
   }
   try {
     rmSync(emsdk, { recursive: true, force: true });
-    await run("git", ["clone", "--depth", "1", site, emsdk], { env });
+    // emsdk has a tag for each version.
+    const clone = ["clone", "--quiet", "--depth", "1", "--branch", TESTED_VERSION, site, emsdk];
+    await run("git", ["-c", "advice.detachedHead=false", ...clone], { env });
     await run("python3", ["emsdk.py", "install", TESTED_VERSION], { cwd: emsdk });
     await run("python3", ["emsdk.py", "activate", TESTED_VERSION], { cwd: emsdk });
     quoteLaunchers(join(emsdk, "upstream", "emscripten"));
