@@ -66,6 +66,7 @@ struct VectorSegment {
   const std::uint32_t* orders;  ///< decide ties, smallest first; null: the row's position
   std::size_t first;  ///< position of the first row: the sum of `rows` of the segments before
   std::size_t rows;
+  std::uint8_t* signs = nullptr;  ///< as kBinary's codes, for nearest_signs(); or null
 };
 
 /// Quantizes rows into a segment, and writes their originals.
@@ -80,6 +81,16 @@ struct VectorSegment {
                                  const VectorSegment& segment, std::size_t first,
                                  std::int32_t& most_squares);
 
+/// Checks rows that come from elsewhere, and computes their squares. Whether errors are bounds is
+/// not checked.
+///
+/// @param most_squares  raised to the largest |c|^2 of the rows.
+/// @return kInvalidScale for a scale or an error that is negative or not finite; kNonFinite for an
+///         original; kSizeOverflow for a code that add_vectors() does not write: -128 or -8, or a
+///         bit behind the last value.
+[[nodiscard]] Status check_vectors(const VectorFormat& format, const VectorSegment& segment,
+                                   std::int32_t& most_squares);
+
 /// Bytes of a prepared query, a multiple of 16.
 [[nodiscard]] std::size_t prepared_query_size(const VectorFormat& format);
 
@@ -90,6 +101,26 @@ struct VectorSegment {
 /// @return kNonFinite, kShapeMismatch.
 [[nodiscard]] Status prepare_query(std::span<const float> query, const VectorFormat& format,
                                    std::int32_t most_squares, std::span<std::byte> out);
+
+/// Bytes of a query's signs, a multiple of 16.
+[[nodiscard]] std::size_t query_signs_size(std::size_t dimensions);
+
+/// Writes the signs of a query as kBinary's codes, padded with 0.
+/// @return kShapeMismatch.
+[[nodiscard]] Status pack_signs(std::span<const float> query, std::span<std::uint8_t> out);
+
+/// Marks the rows whose signs differ from the query's in the fewest values: at least `count` of
+/// them, or all; rows that tie with the last one are marked, too.
+///
+/// @param signs      the query's, query_signs_size() bytes.
+/// @param mask       rows to choose from, as in scan_vectors(); empty: all.
+/// @param distances  uint16[rows], overwritten.
+/// @param out        one bit for each row, in the form of a mask.
+/// @return kShapeMismatch if the lengths do not fit.
+[[nodiscard]] Status nearest_signs(std::span<const VectorSegment> segments, std::size_t dimensions,
+                                   std::span<const std::uint8_t> signs, std::size_t count,
+                                   std::span<const std::uint8_t> mask,
+                                   std::span<std::uint16_t> distances, std::span<std::uint8_t> out);
 
 /// A row that may be among the k best: lower <= its float score <= upper.
 struct Candidate {
@@ -137,8 +168,8 @@ inline constexpr std::uint32_t kNoRoom = UINT32_MAX;
                                             std::span<const float> query, std::size_t k,
                                             std::span<Candidate> candidates);
 
-/// Sorts by score, best first, ties by order.
-void sort_candidates(std::span<Candidate> candidates);
+/// Moves the k candidates of best scores to the front, best first, ties by order.
+void sort_candidates(std::span<Candidate> candidates, std::size_t k);
 
 /// The score of float32 vectors of finite values, exact and rounded once to double.
 [[nodiscard]] double exact_score(std::span<const float> query, std::span<const float> row,

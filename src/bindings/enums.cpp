@@ -95,6 +95,19 @@ EMSCRIPTEN_BINDINGS(enums) {
       .value("symmetric", QScheme::kSymmetric)
       .value("floatQParams", QScheme::kFloatQParams);
 
+  enum_<Similarity>("Similarity", enum_value_type::string)
+      .value("cosine", Similarity::kCosine)
+      .value("dot", Similarity::kDot)
+      .value("euclidean", Similarity::kEuclidean);
+  enum_<VectorCodes>("VectorCodes", enum_value_type::string)
+      .value("int8", VectorCodes::kInt8)
+      .value("int4", VectorCodes::kInt4)
+      .value("binary", VectorCodes::kBinary);
+  enum_<Originals>("Originals", enum_value_type::string)
+      .value("none", Originals::kNone)
+      .value("float32", Originals::kFloat32)
+      .value("float16", Originals::kFloat16);
+
 #if ZEROPOINT_RELAXED
   enum_<LayerKernels>("LayerKernels", enum_value_type::string)
       .value("relaxed", LayerKernels::kRelaxed)

@@ -1,10 +1,11 @@
 #include "zeropoint/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
+#include <utility>
 
 #include "core/exact_score.h"
 #include "core/parallel.h"
@@ -64,9 +65,37 @@ void place_code(std::int32_t code, std::size_t i, const VectorFormat& format, st
   reinterpret_cast<std::int16_t*>(to)[place] = static_cast<std::int16_t>(code);
 }
 
+// The bits of a double as an integer of the same order.
+std::uint64_t ordered(double v) {
+  const auto bits = std::bit_cast<std::uint64_t>(v);
+  return bits ^ (bits >> 63 != 0 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+
+// The k-th largest lower bound, 1 <= k <= count: its bits eight at a time, the highest ones first,
+// by the number of bounds that begin with each.
+double largest_lower(const Candidate* all, std::size_t count, std::size_t k) {
+  std::uint64_t prefix = 0;
+  std::uint64_t known = 0;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    std::uint32_t sizes[256] = {};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t bits = ordered(all[i].lower);
+      if ((bits & known) == prefix) ++sizes[bits >> shift & 255];
+    }
+    std::uint64_t digit = 255;
+    while (sizes[digit] < k) k -= sizes[digit--];
+    prefix |= digit << shift;
+    known |= std::uint64_t{255} << shift;
+  }
+  const bool is_negative = prefix >> 63 == 0;
+  const std::uint64_t sign = std::uint64_t{1} << 63;
+  return std::bit_cast<double>(is_negative ? ~prefix : prefix ^ sign);
+}
+
 // Candidates of one query in one part of the rows.
 class Collector {
  public:
+  Collector() = default;
   Collector(Candidate* place, std::size_t capacity, std::size_t k)
       : place_(place), capacity_(capacity), k_(k) {}
 
@@ -81,18 +110,14 @@ class Collector {
     return has_failed_ ? kNoRoom : static_cast<std::uint32_t>(count_);
   }
 
-  // Keeps candidates that can be among the k best. In order of position.
+  // Keeps candidates that can be among the k best, in their order.
   static std::size_t keep(Candidate* all, std::size_t count, std::size_t k, double& threshold) {
     if (count <= k) return count;
     if (k == 0) return 0;
-    // The k-th largest lower bound; sorting by position restores the order.
-    std::nth_element(all, all + (k - 1), all + count,
-                     [](const Candidate& a, const Candidate& b) { return a.lower > b.lower; });
-    threshold = std::max(threshold, all[k - 1].lower);
+    threshold = std::max(threshold, largest_lower(all, count, k));
     const double least = threshold;
     Candidate* const end =
         std::remove_if(all, all + count, [=](const Candidate& c) { return c.upper < least; });
-    std::sort(all, end, [](const Candidate& a, const Candidate& b) { return a.row < b.row; });
     return static_cast<std::size_t>(end - all);
   }
 
@@ -106,9 +131,9 @@ class Collector {
     }
   }
 
-  Candidate* place_;
-  std::size_t capacity_;
-  std::size_t k_;
+  Candidate* place_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t k_ = 0;
   std::size_t count_ = 0;
   double threshold_ = -kInfinity;
   bool has_failed_ = false;
@@ -304,11 +329,7 @@ Status scan_vectors(std::span<const VectorSegment> segments, const VectorFormat&
     const std::size_t end = part_start(rows, part + 1, parts);
     for (std::size_t first = 0; first < scan.query_count; first += kQueriesTogether) {
       const std::size_t some = std::min(kQueriesTogether, scan.query_count - first);
-      Collector found[kQueriesTogether] = {
-          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
-          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
-          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
-          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}};
+      Collector found[kQueriesTogether];
       for (std::size_t q = 0; q < some; ++q) {
         found[q] = {places + ((first + q) * parts + part) * scan.capacity, scan.capacity, scan.k};
       }
@@ -337,10 +358,37 @@ Status scan_vectors(std::span<const VectorSegment> segments, const VectorFormat&
   return Status::kOk;
 }
 
-void sort_candidates(std::span<Candidate> candidates) {
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.score != b.score ? a.score > b.score : a.order < b.order;
-  });
+namespace {
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return a.score != b.score ? a.score > b.score : a.order < b.order;
+}
+
+// Moves candidate i down in a heap whose root is the worst.
+void sift_down(std::span<Candidate> heap, std::size_t i) {
+  for (std::size_t child = 2 * i + 1; child < heap.size(); child = 2 * i + 1) {
+    if (child + 1 < heap.size() && is_better(heap[child], heap[child + 1])) ++child;
+    if (!is_better(heap[i], heap[child])) return;
+    std::swap(heap[i], heap[child]);
+    i = child;
+  }
+}
+
+}  // namespace
+
+void sort_candidates(std::span<Candidate> candidates, std::size_t k) {
+  const std::span<Candidate> best = candidates.first(std::min(k, candidates.size()));
+  if (best.empty()) return;
+  for (std::size_t i = best.size() / 2; i-- > 0;) sift_down(best, i);
+  for (Candidate& other : candidates.subspan(best.size())) {
+    if (!is_better(other, best[0])) continue;
+    std::swap(other, best[0]);
+    sift_down(best, 0);
+  }
+  for (std::size_t end = best.size() - 1; end > 0; --end) {
+    std::swap(best[0], best[end]);
+    sift_down(best.first(end), 0);
+  }
 }
 
 namespace {
@@ -435,7 +483,7 @@ std::size_t refine_candidates(std::span<const VectorSegment> segments, const Vec
     candidate.upper = candidate.score + width;
   }
   count = Collector::keep(candidates.data(), count, k, threshold);
-  sort_candidates(candidates.first(count));
+  sort_candidates(candidates.first(count), count);
   return count;
 }
 

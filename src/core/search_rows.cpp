@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/parallel.h"
 #include "core/search_bounds.h"
+#include "core/search_signs.h"
 #include "kernels/kernels.h"
 #include "kernels/search.h"
 #include "zeropoint/half.h"
@@ -33,7 +33,8 @@ void pack_nibbles(const std::int8_t* codes, std::size_t n, std::uint8_t* out) {
 }
 
 // Writes bits, and returns the sum of (x factor -+ stored)^2, as encode_row_f32().
-double pack_signs(const float* x, std::size_t n, double factor, double stored, std::uint8_t* out) {
+double encode_signs(const float* x, std::size_t n, double factor, double stored,
+                    std::uint8_t* out) {
   double sums[4] = {};
   for (std::size_t i = 0; i < n; i += 8) {
     std::uint8_t byte = 0;
@@ -57,7 +58,7 @@ std::int32_t quantize_row(const float* x, const VectorFormat& format, const kern
   const double factor = is_cosine && norm > 0.0 ? 1.0 / norm : 1.0;
   if (format.codes == VectorCodes::kBinary) {
     scale = static_cast<float>(row.absolute / static_cast<double>(n) * factor);
-    const double noise = pack_signs(x, n, factor, scale, out);
+    const double noise = encode_signs(x, n, factor, scale, out);
     const double code_norm = std::sqrt(static_cast<double>(n));
     error = error_bound(noise, norm * factor + scale * code_norm, n);
     return static_cast<std::int32_t>(n);
@@ -137,6 +138,7 @@ Status add_vectors(std::span<const float> x, const VectorFormat& format,
     const std::int32_t squares = quantize_row(row, format, sums, segment.codes + at * bytes,
                                               segment.scales[at], segment.errors[at]);
     if (!std::isfinite(segment.errors[at])) return Status::kNonFinite;
+    if (segment.signs != nullptr) write_signs({row, n}, segment.signs + at * sign_bytes(n));
     if (segment.squares != nullptr) segment.squares[at] = squares;
     most_squares = std::max(most_squares, squares);
     if (format.originals == Originals::kFloat32) {
@@ -148,6 +150,53 @@ Status add_vectors(std::span<const float> x, const VectorFormat& format,
         return Status::kNonFinite;
       }
     }
+  }
+  return Status::kOk;
+}
+
+namespace {
+
+bool is_bound(float v) { return std::isfinite(v) && v >= 0.0F; }
+
+// |c|^2 of a row, or -1 if it has a code that add_vectors() does not write.
+std::int32_t squares_of(const std::uint8_t* codes, const VectorFormat& format) {
+  const std::size_t n = format.dimensions;
+  const std::size_t bytes = vector_bytes(n, format.codes);
+  if (format.codes == VectorCodes::kInt8) return kernels::sum_squares_s8(codes, bytes);
+  if (format.codes == VectorCodes::kBinary) {
+    const bool is_padded = n % 8 == 0 || codes[bytes - 1] >> (n % 8) == 0;
+    return is_padded ? static_cast<std::int32_t>(n) : -1;
+  }
+  if (n % 2 != 0 && codes[bytes - 1] >> 4 != 0) return -1;
+  return kernels::sum_squares_s4(codes, bytes);
+}
+
+// Whether the original of row i is finite, as its norm.
+bool has_finite_original(const VectorSegment& segment, const VectorFormat& format, std::size_t i) {
+  const std::size_t n = format.dimensions;
+  if (format.originals == Originals::kNone) return true;
+  if (format.originals == Originals::kFloat32) {
+    const auto* const x = static_cast<const float*>(segment.originals) + i * n;
+    return std::isfinite(kernels::sum_row_f32(x, n).square);
+  }
+  const auto* const halves = static_cast<const std::uint16_t*>(segment.originals) + i * n;
+  return std::none_of(halves, halves + n, [](auto half) { return (half & 0x7c00) == 0x7c00; });
+}
+
+}  // namespace
+
+Status check_vectors(const VectorFormat& format, const VectorSegment& segment,
+                     std::int32_t& most_squares) {
+  const std::size_t bytes = vector_bytes(format.dimensions, format.codes);
+  for (std::size_t i = 0; i < segment.rows; ++i) {
+    if (!is_bound(segment.scales[i]) || !is_bound(segment.errors[i])) return Status::kInvalidScale;
+    const bool is_half = format.originals == Originals::kFloat16;
+    if (is_half && !is_bound(segment.original_errors[i])) return Status::kInvalidScale;
+    if (!has_finite_original(segment, format, i)) return Status::kNonFinite;
+    const std::int32_t squares = squares_of(segment.codes + i * bytes, format);
+    if (squares < 0) return Status::kSizeOverflow;
+    if (segment.squares != nullptr) segment.squares[i] = squares;
+    most_squares = std::max(most_squares, squares);
   }
   return Status::kOk;
 }

@@ -33,6 +33,15 @@ inline constexpr std::size_t kPlanes = 6;
 /// with bit p of all codes, padded with 0.
 void sum_signed_b1(const RowDots& dots, std::size_t count, std::int32_t* out);
 
+/// out[r] = number of bits in which row r and the query differ. query: uint8[steps * 16], padded
+/// with 0; bits behind the last value are 0 in both.
+void sign_distances_b1(const RowDots& dots, std::size_t count, std::uint16_t* out);
+
+/// The sum of squares of the codes of 8 or of 4 bits in these bytes; -1 if one of them is -128 or
+/// -8, which rows do not have.
+std::int32_t sum_squares_s8(const std::uint8_t* codes, std::size_t bytes);
+std::int32_t sum_squares_s4(const std::uint8_t* codes, std::size_t bytes);
+
 /// Sums of a row, in four partial sums as kernels.h's Energies: of x^2 and |x|, and max |x|.
 struct RowSums {
   double square;

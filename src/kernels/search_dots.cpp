@@ -41,6 +41,14 @@ void dot_rows(const RowDots& dots, std::size_t count, Step step, std::size_t que
   for (; row < count; ++row) dot_some<1>(dots, row, step, query_bytes, out);
 }
 
+// The next 16 bytes; zeros behind the last one.
+v128_t load_bytes(const std::uint8_t* from, std::size_t left) {
+  if (left >= 16) return wasm_v128_load(from);
+  std::uint8_t rest[16] = {};
+  for (std::size_t i = 0; i < left; ++i) rest[i] = from[i];
+  return wasm_v128_load(rest);
+}
+
 v128_t add_dot(v128_t codes, const std::uint8_t* query, v128_t sum) {
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, wasm_v128_load(query)));
 }
@@ -98,6 +106,65 @@ void sum_signed_b1(const RowDots& dots, std::size_t count, std::int32_t* out) {
     }
     out[row] = sum;
   }
+}
+
+void sign_distances_b1(const RowDots& dots, std::size_t count, std::uint16_t* out) {
+  const auto* query = static_cast<const std::uint8_t*>(dots.query);
+  // Bytes of the last step that belong to the row.
+  std::uint8_t own[16];
+  for (std::size_t i = 0; i < 16; ++i) own[i] = (dots.steps - 1) * 16 + i < dots.stride ? 0xff : 0;
+  const v128_t last = wasm_v128_load(own);
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::uint8_t* bits = dots.rows + row * dots.stride;
+    v128_t sum = wasm_i32x4_splat(0);
+    for (std::size_t step = 0; step < dots.steps;) {
+      // Counts of 16 bytes, at most 8 each: 31 steps fit in a byte.
+      const std::size_t end = step + 31 < dots.steps ? step + 31 : dots.steps;
+      v128_t counts = wasm_i32x4_splat(0);
+      for (; step < end; ++step) {
+        v128_t differ =
+            wasm_v128_xor(wasm_v128_load(bits + step * 16), wasm_v128_load(query + step * 16));
+        if (step + 1 == dots.steps) differ = wasm_v128_and(differ, last);
+        counts = wasm_i8x16_add(counts, wasm_i8x16_popcnt(differ));
+      }
+      sum = wasm_i32x4_add(
+          sum, wasm_u32x4_extadd_pairwise_u16x8(wasm_u16x8_extadd_pairwise_u8x16(counts)));
+    }
+    out[row] = static_cast<std::uint16_t>(total(sum));
+  }
+}
+
+std::int32_t sum_squares_s8(const std::uint8_t* codes, std::size_t bytes) {
+  const v128_t least = wasm_i8x16_splat(-128);
+  v128_t sum = wasm_i32x4_splat(0);
+  v128_t bad = wasm_i32x4_splat(0);
+  for (std::size_t i = 0; i < bytes; i += 16) {
+    const v128_t v = load_bytes(codes + i, bytes - i);
+    bad = wasm_v128_or(bad, wasm_i8x16_eq(v, least));
+    const v128_t low = wasm_i16x8_extend_low_i8x16(v);
+    const v128_t high = wasm_i16x8_extend_high_i8x16(v);
+    sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(low, low));
+    sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(high, high));
+  }
+  return wasm_v128_any_true(bad) ? -1 : total(sum);
+}
+
+std::int32_t sum_squares_s4(const std::uint8_t* codes, std::size_t bytes) {
+  const v128_t least = wasm_i16x8_splat(-8);
+  v128_t sum = wasm_i32x4_splat(0);
+  v128_t bad = wasm_i32x4_splat(0);
+  const auto add = [&](v128_t v) {
+    bad = wasm_v128_or(bad, wasm_i16x8_eq(v, least));
+    sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(v, v));
+  };
+  for (std::size_t i = 0; i < bytes; i += 16) {
+    const v128_t v = load_bytes(codes + i, bytes - i);
+    add(wasm_i16x8_shr(wasm_i16x8_shl(v, 12), 12));
+    add(wasm_i16x8_shr(wasm_i16x8_shl(v, 8), 12));
+    add(wasm_i16x8_shr(wasm_i16x8_shl(v, 4), 12));
+    add(wasm_i16x8_shr(v, 12));
+  }
+  return wasm_v128_any_true(bad) ? -1 : total(sum);
 }
 
 }  // namespace zeropoint::kernels

@@ -7,9 +7,11 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "compare.h"
@@ -308,6 +310,91 @@ TEST(Search, FollowsAMask) {
   EXPECT_TRUE(index.scan(prepared, 5, std::vector<std::uint8_t>(mask.size()))[0].empty());
 }
 
+TEST(Search, MarksTheRowsOfNearestSigns) {
+  Random random(69);
+  for (std::size_t round = 0; round < 100; ++round) {
+    const std::size_t n = round == 0 ? 4000 : 1 + random.below(300);
+    const std::size_t rows = 1 + random.below(200);
+    const std::vector<float> x = clustered(random, rows, n, 1.0F);
+    const std::vector<float> query = random.uniforms(n, -1.0F, 1.0F);
+    const Index index({n, Similarity::kDot, VectorCodes::kBinary, Originals::kNone}, x,
+                      1 + random.below(80));
+    std::vector<VectorSegment> segments = index.segments();
+    for (VectorSegment& segment : segments) segment.signs = segment.codes;
+    std::vector<std::uint8_t> mask((rows + 7) / 8, 0xff);
+    if (round % 2 != 0) {
+      for (std::uint8_t& byte : mask) byte = static_cast<std::uint8_t>(random.bits());
+    }
+    std::vector<std::uint8_t> signs(query_signs_size(n));
+    ASSERT_EQ(pack_signs(query, signs), Status::kOk);
+    const std::size_t count = random.below(rows + 5);
+    std::vector<std::uint16_t> distances(rows);
+    std::vector<std::uint8_t> out(mask.size());
+    const std::span<const std::uint8_t> chosen = round % 2 != 0 ? mask : std::span<std::uint8_t>();
+    set_thread_count(1 + round % 3);
+    ASSERT_EQ(nearest_signs(segments, n, signs, count, chosen, distances, out), Status::kOk);
+    set_thread_count(1);
+    std::vector<std::size_t> expected;
+    std::vector<std::size_t> sorted;
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::size_t distance = 0;
+      for (std::size_t i = 0; i < n; ++i) distance += (x[row * n + i] > 0) != (query[i] > 0);
+      expected.push_back(distance);
+      if ((mask[row / 8] >> (row % 8) & 1) != 0) sorted.push_back(distance);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t taken = std::min(count, sorted.size());
+    for (std::size_t row = 0; row < rows; ++row) {
+      const bool is_in = (mask[row / 8] >> (row % 8) & 1) != 0;
+      const bool is_near = taken > 0 && expected[row] <= sorted[taken - 1];
+      EXPECT_EQ((out[row / 8] >> (row % 8) & 1) != 0, is_in && is_near) << round << " " << row;
+    }
+  }
+}
+
+TEST(Search, ChecksRowsFromElsewhere) {
+  Random random(70);
+  for (const VectorCodes codes : kCodes) {
+    const std::size_t n = 33;
+    const std::vector<float> x = random.uniforms(9 * n, -2.0F, 3.0F);
+    const VectorFormat format{n, Similarity::kEuclidean, codes, Originals::kFloat16};
+    const Index index(format, x, 64);
+    const VectorSegment& segment = index.segments()[0];
+    const std::vector<std::int32_t> squares(segment.squares, segment.squares + 9);
+    const std::int32_t largest = *std::max_element(squares.begin(), squares.end());
+    std::fill_n(segment.squares, 9, 0);
+    std::int32_t most = 0;
+    ASSERT_EQ(check_vectors(format, segment, most), Status::kOk);
+    EXPECT_EQ(most, largest);
+    EXPECT_EQ(std::vector<std::int32_t>(segment.squares, segment.squares + 9), squares);
+    for (float* const values : {segment.scales, segment.errors, segment.original_errors}) {
+      for (const float bad : {kNan, kInfinity, -1.0F}) {
+        const float kept = std::exchange(values[8], bad);
+        EXPECT_EQ(check_vectors(format, segment, most), Status::kInvalidScale);
+        values[8] = kept;
+      }
+    }
+    auto* const halves = static_cast<std::uint16_t*>(segment.originals);
+    for (const std::uint16_t bad : std::initializer_list<std::uint16_t>{0x7c00, 0xfc00, 0x7e00}) {
+      const std::uint16_t kept = std::exchange(halves[8 * n + 32], bad);
+      EXPECT_EQ(check_vectors(format, segment, most), Status::kNonFinite);
+      halves[8 * n + 32] = kept;
+    }
+    const VectorFormat single{n, Similarity::kDot, codes, Originals::kFloat32};
+    const Index floats(single, x, 64);
+    auto* const originals = static_cast<float*>(floats.segments()[0].originals);
+    EXPECT_EQ(check_vectors(single, floats.segments()[0], most), Status::kOk);
+    for (const float bad : {kNan, kInfinity, -kInfinity}) {
+      originals[8 * n + 32] = bad;
+      EXPECT_EQ(check_vectors(single, floats.segments()[0], most), Status::kNonFinite);
+    }
+    // The least code, or a bit behind the last value.
+    std::uint8_t& last = segment.codes[9 * vector_bytes(n, codes) - 1];
+    last = codes == VectorCodes::kInt8 ? 0x80 : codes == VectorCodes::kInt4 ? 0x10 : 0x02;
+    EXPECT_EQ(check_vectors(format, segment, most), Status::kSizeOverflow);
+  }
+}
+
 TEST(Search, RefinesToTheExactOrderWithTiesByPosition) {
   Random random(65);
   for (std::size_t round = 0; round < 60; ++round) {
@@ -343,6 +430,33 @@ TEST(Search, RefinesToTheExactOrderWithTiesByPosition) {
       }
       std::sort(scores.begin(), scores.end());
       for (std::size_t i = 0; i < k; ++i) EXPECT_EQ(found[i].row, scores[i].second);
+    }
+  }
+}
+
+TEST(Search, SortsTheBestCandidatesToTheFront) {
+  Random random(71);
+  for (std::size_t round = 0; round < 200; ++round) {
+    const std::size_t count = random.below(50);
+    std::vector<Candidate> candidates(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      candidates[i].score = static_cast<double>(random.below(9)) - 4.0;
+      candidates[i].order = static_cast<std::uint32_t>((i * 7 + 3) % 53);
+      candidates[i].row = static_cast<std::uint32_t>(i);
+    }
+    std::vector<Candidate> expected = candidates;
+    std::sort(expected.begin(), expected.end(), [](const Candidate& a, const Candidate& b) {
+      return a.score != b.score ? a.score > b.score : a.order < b.order;
+    });
+    const std::size_t k = random.below(60);
+    sort_candidates(candidates, k);
+    std::vector<bool> seen(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i < k) {
+        EXPECT_EQ(candidates[i].row, expected[i].row);
+      }
+      EXPECT_FALSE(seen[candidates[i].row]);
+      seen[candidates[i].row] = true;
     }
   }
 }

@@ -72,6 +72,51 @@ TEST(SearchDots, EqualPlainSumsForTheLongestRows) {
   expect_dots(random, 65535, 5, 1, 31);
 }
 
+TEST(SearchSigns, AreAsManyAsBitsDiffer) {
+  Random random(54);
+  for (const std::size_t n : kLengths) {
+    for (const std::size_t stride : {n, 16 * n}) {
+      if (stride == 0 || stride > 8192) continue;
+      const std::size_t count = 5;
+      std::vector<std::uint8_t> rows = random_bytes(random, count * stride + 16);
+      if (n % 2 == 0) std::fill_n(rows.begin(), stride, std::uint8_t{0xff});
+      const std::size_t steps = (stride + 15) / 16;
+      std::vector<std::uint8_t> query(steps * 16);
+      const std::vector<std::uint8_t> own = random_bytes(random, stride);
+      if (n % 2 != 0) std::copy(own.begin(), own.end(), query.begin());
+      std::vector<std::uint16_t> out(count);
+      kernels::sign_distances_b1({rows.data(), stride, query.data(), steps}, count, out.data());
+      for (std::size_t row = 0; row < count; ++row) {
+        EXPECT_EQ(out[row],
+                  reference::sign_distance(rows.data() + row * stride, query.data(), stride));
+      }
+    }
+  }
+}
+
+TEST(SearchSquares, EqualPlainSumsAndFindTheLeastCode) {
+  Random random(55);
+  for (const std::size_t n : kLengths) {
+    std::vector<std::uint8_t> bytes = random_bytes(random, n);
+    EXPECT_EQ(kernels::sum_squares_s8(bytes.data(), n), reference::sum_squares(bytes.data(), n, 8));
+    EXPECT_EQ(kernels::sum_squares_s4(bytes.data(), n),
+              reference::sum_squares(bytes.data(), 2 * n, 4));
+    for (std::uint8_t& byte : bytes) {
+      if (byte == 0x80) byte = 0x81;
+    }
+    const std::int32_t sum = kernels::sum_squares_s8(bytes.data(), n);
+    EXPECT_EQ(sum, reference::sum_squares(bytes.data(), n, 8));
+    EXPECT_GE(sum, 0);
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(byte & 0x77);
+    EXPECT_EQ(kernels::sum_squares_s4(bytes.data(), n),
+              reference::sum_squares(bytes.data(), 2 * n, 4));
+    if (n == 0) continue;
+    bytes[n / 2] = 0x80;
+    EXPECT_EQ(kernels::sum_squares_s8(bytes.data(), n), -1);
+    EXPECT_EQ(kernels::sum_squares_s4(bytes.data(), n), -1);
+  }
+}
+
 TEST(SearchRows, EqualTheReference) {
   Random random(53);
   for (std::size_t round = 0; round < 30 * kEffort; ++round) {

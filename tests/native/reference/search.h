@@ -33,6 +33,26 @@ inline std::int32_t sum_signed(const std::uint8_t* row, const std::int16_t* quer
   return sum;
 }
 
+/// The number of bits in which two rows of `bytes` bytes differ.
+inline std::size_t sign_distance(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < 8 * bytes; ++i) {
+    if (((a[i / 8] ^ b[i / 8]) >> (i % 8) & 1) != 0) ++count;
+  }
+  return count;
+}
+
+/// The sum of squares of n codes; -1 if one is the least of its bits.
+inline std::int32_t sum_squares(const std::uint8_t* row, std::size_t n, int bits) {
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const int code = row_code(row, i, bits);
+    if (code == -(1 << (bits - 1))) return -1;
+    sum += code * code;
+  }
+  return sum;
+}
+
 inline double total(const double (&p)[4]) { return (p[0] + p[2]) + (p[1] + p[3]); }
 
 inline kernels::RowSums sum_row_f32(const float* x, std::size_t n) {
