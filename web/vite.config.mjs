@@ -15,6 +15,7 @@ export default defineConfig({
       { find: /^zeropoint$/, replacement: at("../dist/index.js") },
       { find: /^zeropoint\/torch$/, replacement: at("../dist/torch.js") },
       { find: /^zeropoint\/models$/, replacement: at("../dist/models/index.js") },
+      { find: /^zeropoint\/search$/, replacement: at("../dist/search.js") },
       { find: /^zeropoint\/notebook$/, replacement: at("../dist/notebook/index.js") },
     ],
   },

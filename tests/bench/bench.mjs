@@ -9,6 +9,7 @@
 //   npm run bench -- --no-avx-vnni       as on x86 processors without AVX-VNNI: V8 does not use it
 //   npm run bench -- --no-build          uses dist/ without a build
 //   npm run bench -- models              conversions of model files beside cp: models/models.mjs
+//   npm run bench -- search              searches of vectors: search/search.mjs
 //   npm run bench -- --readme            writes the results into the README, RESULTS.md and the page
 //   npm run bench -- --readme --from build/bench/results.json      publishes an earlier run
 //
@@ -245,6 +246,11 @@ await runAsScript(import.meta.url, async (args) => {
   if (args[0] === "models") {
     const { benchModels } = await import("./models/models.mjs");
     await benchModels(args.slice(1), () => buildPackage(["core"]));
+    return;
+  }
+  if (args[0] === "search") {
+    const { benchSearch } = await import("./search/search.mjs");
+    await benchSearch(args.slice(1), () => buildPackage(["core"]), installOthers);
     return;
   }
   const chosen = options(args);

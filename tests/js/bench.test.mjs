@@ -36,6 +36,25 @@ it("npm run bench -- models measures every conversion beside cp", () => {
     assert.match(row, /\| 1 MB( \| [\d.]+ s){2} \| [\d.]+ \| [\d.]+ s \| \d+ MB \|$/);
 });
 
+it("npm run bench -- search measures each form of an index, proves int8 and finds what float vectors give", () => {
+  const sizes = ["--rows", "600", "--dimensions", "48", "--rounds", "2"];
+  const bench = join(root, "tests", "bench", "bench.mjs");
+  const args = [bench, "search", "--no-build", "--alone", ...sizes];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  assert.equal(status, 0, stdout + stderr);
+  const row = (name) => stdout.split("\n").find((line) => line.startsWith(`| ${name} |`));
+  assert.match(
+    row("zeropoint int8, proven by float32 originals"),
+    /\| 1\.000 \| \d+, \d+ \| yes \|$/,
+  );
+  for (const form of ["int8", "int4", "binary prefilter, int8", "int8, 16 queries a call"]) {
+    assert.match(row(`zeropoint ${form}`), /\| [\d.]+ ms \|/);
+  }
+  for (const ratio of ["int8, proven : reading its codes", "loading : reading its file"]) {
+    assert.match(row(ratio), /\| [\d.]+ \|$/);
+  }
+});
+
 describe("npm run bench -- --smoke", () => {
   let results;
   before(async () => {

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
 import * as models from "zeropoint/models";
 import * as notebook from "zeropoint/notebook";
+import * as search from "zeropoint/search";
 import * as torch from "zeropoint/torch";
 import {
   complaints,
@@ -46,6 +47,15 @@ const ENTRIES = [
     names: given.models,
     print: written,
     atLeast: 3,
+  },
+  {
+    entry: "zeropoint/search",
+    exported: search,
+    types: [],
+    key: "search",
+    names: given.search,
+    print: written,
+    atLeast: 7,
   },
   {
     entry: "zeropoint/notebook",

@@ -8,7 +8,7 @@ import { it } from "node:test";
 
 /** From the bottom up. Folders of one step do not import each other; "" is src/js itself. */
 const STEPS =
-  "wasm, base, core, tensor, torch formats, quantize, observers linear, nn, models, , worker cli notebook"
+  "wasm, base, core, tensor, torch formats, quantize, observers linear, nn search, models, , worker cli notebook"
     .split(", ")
     .map((rooms) => rooms.split(" "));
 

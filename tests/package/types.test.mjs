@@ -13,6 +13,7 @@ const TYPED = `${example}
 import { type AppendOptions, type Tensor } from "zeropoint";
 import { Sequential } from "zeropoint/torch";
 import { analyze, load, openModel, plan, quantizeModel, save, type Model } from "zeropoint/models";
+import { type SearchResult, VectorIndex } from "zeropoint/search";
 import { connect } from "zeropoint/worker";
 import { init as initNotebook, torch } from "zeropoint/notebook";
 
@@ -40,7 +41,18 @@ export async function* rowsOf(model: Model) {
 export const planned = plan([], { ratio: 0.5 });
 export const written = await quantizeModel(opened, planned);
 export const streams = written.files.map((file) => file.stream());
-export const connection = await connect({ entries: ["torch"] });
+export const connection = await connect({ entries: ["torch", "search"] });
+export const index = new VectorIndex<string>({ dimensions: 3 });
+export const found: SearchResult<string, "cosine"> = index.search([1, 2, 3]);
+export const score: number | undefined = found.hits[0]?.score;
+export const distance: number | undefined = new VectorIndex({ dimensions: 3, metric: "euclidean" })
+  .search(x).hits[0]?.distance;
+// @ts-expect-error: hits of cosines have no distance
+found.hits[0]?.distance;
+// @ts-expect-error: ids are strings
+index.add([1, 2, 3], 7);
+export const handle = await connection.vectorIndex({ dimensions: 3 });
+export const results = await handle.search([[1, 2, 3]], { k: 2, signal: AbortSignal.timeout(9) });
 export const dtype = torch.int8;
 export const ones = torch.tensor([1, 1]);
 export const { dtype: found, data } = ones;

@@ -125,6 +125,7 @@ describe("The API reference", () => {
       ["zeropoint", "zeropoint"],
       ["zeropoint/models", "zeropoint/models"],
       ["zeropoint/notebook", "zeropoint/notebook"],
+      ["zeropoint/search", "zeropoint/search"],
       ["zeropoint/torch", "zeropoint/torch"],
     ]);
     await click(page, `${branch} > a`);
@@ -141,7 +142,7 @@ describe("The API reference", () => {
     const entries = Object.keys(manifest.exports).filter(
       (entry) => !/\.(wasm|json|js)$/.test(entry),
     );
-    assert.equal(entries.length, 6);
+    assert.equal(entries.length, 7);
     for (const entry of entries) assert.ok(text.includes(entry.replace(".", "zeropoint")), entry);
     await close();
   });

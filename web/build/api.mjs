@@ -20,6 +20,7 @@ const ENTRIES = {
   zeropoint: at("../../src/js/index.ts"),
   "zeropoint/torch": at("../../src/js/torch.ts"),
   "zeropoint/models": at("../../src/js/models/index.ts"),
+  "zeropoint/search": at("../../src/js/search.ts"),
   "zeropoint/notebook": at("../../src/js/notebook/index.ts"),
 };
 

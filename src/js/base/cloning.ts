@@ -8,7 +8,7 @@ export function refuseJSON(): never {
   throw typeError(
     "ZP_NOT_CLONEABLE",
     "zeropoint",
-    "layers and models are copied by save(…) of zeropoint/models, not by JSON or structuredClone",
+    "layers, models and indexes are copied by save(…) of zeropoint/models, not by JSON or structuredClone",
   );
 }
 

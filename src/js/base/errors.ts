@@ -31,12 +31,13 @@
  * | `ZP_INVALID_QSCHEME` | TypeError, RangeError | a qscheme is unknown, or not one that the observer or the tensor has |
  * | `ZP_INVALID_QUANT_RANGE` | TypeError, RangeError | quantMin and quantMax are not a range of codes |
  * | `ZP_INVALID_FUNCTION` | TypeError | a function is expected |
- * | `ZP_INVALID_STATE` | TypeError, RangeError | saved state does not have the form that `toJSON` returns |
+ * | `ZP_INVALID_STATE` | TypeError, RangeError | saved state does not have the form that `toJSON` returns; an index was changed while its file was made |
  * | `ZP_INVALID_QCONFIG` | TypeError, RangeError | a QConfig is not a pair of observer classes or factories |
  * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for a feature that a layer lacks |
  * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
  * | `ZP_INVALID_ROW` | TypeError, RangeError | a row of an analysis lacks a field, or contradicts another row |
  * | `ZP_IMPOSSIBLE_BUDGET` | RangeError | no plan fits the budget; the message has the smallest that one fits |
+ * | `ZP_INVALID_ID` | TypeError, RangeError | an id of a vector is not a string or a finite number |
  * | `ZP_NO_QPARAMS` | TypeError | qparams are requested from an observer that has none |
  * | `ZP_NOT_CLONEABLE` | TypeError | JSON.stringify or structuredClone of a layer or model, which `save` of zeropoint/models writes |
  * | `ZP_DISPOSED` | TypeError | an object or instance is used after `dispose()` |
@@ -82,6 +83,7 @@ export type ErrorCode =
   | "ZP_INVALID_MODEL"
   | "ZP_INVALID_ROW"
   | "ZP_IMPOSSIBLE_BUDGET"
+  | "ZP_INVALID_ID"
   | "ZP_NO_QPARAMS"
   | "ZP_NOT_CLONEABLE"
   | "ZP_DISPOSED"

@@ -41,3 +41,21 @@ export function halfValue(bits: number, type: HalfType): number {
     magnitude < 0x7c00 ? float[0] * 2 ** 112 : magnitude === 0x7c00 ? Infinity : Number.NaN;
   return bits < 0x8000 ? value : -value;
 }
+
+/** The bit pattern of the nearest float16, ties to even. @param value  a float32 */
+export function float16Bits(value: number): number {
+  float[0] = value;
+  const sign = (word[0] >>> 16) & 0x8000;
+  const magnitude = Math.abs(value);
+  // Beyond the midpoint between the largest value and the next one.
+  if (!(magnitude < 65520)) return sign | (magnitude >= 65520 ? 0x7c00 : 0x7e00);
+  // The last bit of float16: 2^-24, or 2^-10 of the value's power of two.
+  const exponent = Math.max((word[0] & 0x7f800000) / 2 ** 23 - 127, -14);
+  const step = 2 ** (exponent - 10);
+  const steps = magnitude / step;
+  const floor = Math.floor(steps);
+  const rest = steps - floor;
+  const rounded = rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;
+  // Normal values have 1024 ... 2048 steps; a carry goes into the exponent.
+  return sign | ((exponent + 14) * 1024 + rounded);
+}

@@ -11,13 +11,13 @@ import { untilAborted } from "./signals.js";
 import type { Connection, EntryName } from "./types.js";
 
 /** The entries of the package that a connection may offer. */
-const ENTRY_NAMES: readonly EntryName[] = ["torch"];
+const ENTRY_NAMES: readonly EntryName[] = ["torch", "search"];
 
 /** Options of `connect`. */
 export interface ConnectOptions<Entry extends EntryName = EntryName> extends InitOptions {
   /**
    * The entries of the package whose functions and classes the connection has in addition to those of
-   * `zeropoint`: `"torch"` for `zeropoint/torch`. Default: none.
+   * `zeropoint`: `"torch"` for `zeropoint/torch`, `"search"` for `zeropoint/search`. Default: none.
    */
   entries?: readonly Entry[] | undefined;
   /**

@@ -5,6 +5,7 @@ import type * as library from "../library.js";
 import type { FileSource } from "../models/open/sources.js";
 import type { Loaded, Saveable } from "../models/save/things.js";
 import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
+import type * as search from "../search.js";
 import type * as torch from "../torch.js";
 import type { CallOptions } from "./settings.js";
 
@@ -25,7 +26,11 @@ type Stationary =
   | torch.Observer
   | library.Layer
   | torch.PreparedModel
-  | torch.QuantizedModel;
+  | torch.QuantizedModel
+  | AnyIndex;
+
+/** An index with any ids and any metric. */
+type AnyIndex = search.VectorIndex<search.VectorId, search.VectorMetric>;
 
 /** A result as the calling thread gets it: objects that stay with the library are handles. */
 export type Received<T> = T extends Stationary
@@ -65,7 +70,44 @@ export type Remote<F> = F extends (...args: infer A) => infer R
  * and take call options last, fields are promises. Calls on one handle run in the order in which they
  * are made. The object goes when its handle is disposed of, or collected as garbage.
  */
-export type Handle<T> = {
+export type Handle<T> =
+  T extends search.VectorIndex<infer Id, infer Metric> ? IndexHandle<Id, Metric> : ObjectHandle<T>;
+
+/** The handle of an index. Filters and `read` run on the calling thread. */
+export type IndexHandle<Id extends search.VectorId, Metric extends search.VectorMetric> = Omit<
+  ObjectHandle<search.VectorIndex<Id, Metric>>,
+  "search" | "rescore" | "toJSON" | "typeName"
+> & {
+  /** `search` of `VectorIndex`. A function as `filter` is called here, with all ids. */
+  search(
+    query: search.QueryVector,
+    options?: Last<search.SearchOptions<Id>>,
+    call?: CallOptions,
+  ): Promise<search.SearchResult<Id, Metric>>;
+  search(
+    query: readonly search.QueryVector[],
+    options?: Last<search.SearchOptions<Id>>,
+    call?: CallOptions,
+  ): Promise<search.SearchResult<Id, Metric>[]>;
+  search<
+    Result extends
+      | search.SearchResult<Id, Metric>
+      | search.SearchResult<Id, Metric>[] = search.SearchResult<Id, Metric>,
+  >(
+    query: search.QueryTensor,
+    options?: Last<search.SearchOptions<Id>>,
+    call?: CallOptions,
+  ): Promise<Result>;
+  /** `rescore` of `VectorIndex`. */
+  rescore(
+    result: search.SearchResult<Id, Metric>,
+    read: search.ReadVectors<Id>,
+    call?: CallOptions,
+  ): Promise<search.SearchResult<Id, Metric>>;
+};
+
+/** The handle of any other object. */
+export type ObjectHandle<T> = {
   readonly [K in Exclude<keyof T, "dispose" | "toString" | symbol>]: T[K] extends (
     ...args: never
   ) => unknown
@@ -214,6 +256,18 @@ export interface TorchFunctions {
   ): Promise<torch.TorchQuantizedTensor<D, "perChannel">>;
 }
 
+/** The factory of `zeropoint/search`, whose result depends on its options. */
+export interface SearchFactories {
+  /** Makes a `VectorIndex`, and returns its handle. */
+  readonly vectorIndex: <
+    Id extends search.VectorId = search.VectorId,
+    Metric extends search.VectorMetric = "cosine",
+  >(
+    options: Last<search.VectorIndexOptions<Metric>>,
+    call?: CallOptions,
+  ) => Promise<IndexHandle<Id, Metric>>;
+}
+
 /**
  * The functions of a module by their names, and factories of its classes.
  * @typeParam Generic  those whose result depends on the types of their arguments
@@ -228,6 +282,8 @@ export type Remotes<Module, Generic> = Generic & {
 export interface ConnectionEntries {
   /** `zeropoint/torch`. */
   readonly torch: Remotes<typeof torch, TorchFunctions>;
+  /** `zeropoint/search`. */
+  readonly search: SearchFactories;
 }
 
 /** A name that `connect({ entries })` takes. */

@@ -231,7 +231,7 @@ describe("JSON and structuredClone", () => {
   };
   for (const [name, object] of Object.entries(objects)) {
     it(`refuse a ${name}, and name save`, () => {
-      const message = /layers and models are copied by save\(…\) of zeropoint\/models/;
+      const message = /layers, models and indexes are copied by save\(…\) of zeropoint\/models/;
       const copies = [
         () => JSON.stringify(object),
         () => JSON.stringify({ model: object }),

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { create } from "zeropoint";
+import * as search from "zeropoint/search";
 import * as torch from "zeropoint/torch";
 
 /** Codes of errors for a build that is not there, as opposed to a broken one. */
@@ -9,8 +10,8 @@ const ABSENT = ["ZP_BUILD_UNAVAILABLE", "ZP_UNSUPPORTED_ENGINE"];
 
 /** An instance; made once more if a busy machine left its workers no time to start. */
 async function start(options) {
-  const zp = await create(options, torch);
-  return zp.reason?.includes("did not answer") ? create(options, torch) : zp;
+  const zp = await create(options, torch, search);
+  return zp.reason?.includes("did not answer") ? create(options, torch, search) : zp;
 }
 
 /** Instances of the library, each with the `name` of its build in a test's title. */

@@ -109,4 +109,6 @@ const opened = await openModel(
   ),
 );
 
+export const search = {};
+
 export const models = { model, tensor, x, rows, opened };

@@ -15,6 +15,7 @@ const ENTRY_OF = {
   nn: "torch",
   notebook: "notebook",
   observers: "torch",
+  search: "search",
   torch: "torch",
 };
 
@@ -23,7 +24,7 @@ const STARTS = "init";
 
 /**
  * All tags in the documentation.
- * @returns {{ title: string, entry: "zeropoint" | "zeropoint/torch" | "zeropoint/notebook" | "zeropoint/models", tag: string,
+ * @returns {{ title: string, entry: "zeropoint" | "zeropoint/torch" | "zeropoint/notebook" | "zeropoint/models" | "zeropoint/search", tag: string,
  *   text: string, starts: boolean }[]}
  */
 export function documentationTags() {
@@ -94,6 +95,10 @@ export function written(value) {
   if (typeof value === "string") return quoted(value);
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} [${[...value].join(", ")}]`;
   if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
+  if (value !== null && Object.getPrototypeOf(Object(value)) === Object.prototype) {
+    const fields = Object.entries(value).map(([name, field]) => `${name}: ${written(field)}`);
+    return `{ ${fields.join(", ")} }`;
+  }
   return Object.is(value, -0) ? "-0" : String(value);
 }
 

@@ -97,3 +97,25 @@ zp.tensor([1]);
 zp.save(zp);
 // @ts-expect-error no address
 connect({ worker: 3 });
+
+// Indexes of vectors.
+
+const withSearch = await connect({ entries: ["search"] });
+// @ts-expect-error: an entry that was not asked for
+plain.vectorIndex({ dimensions: 2 });
+const index = await withSearch.vectorIndex<string>({ dimensions: 2 });
+same<number>()(await index.size);
+same<string[]>()(await index.add(x, ["a"], { signal }));
+same<string[]>()(await index.ids());
+const result = await index.search(x, { k: 3, filter: (id) => id.length > 1, signal });
+same<number>()(result.hits[0].score);
+same<string>()(result.hits[0].id);
+// @ts-expect-error: hits of cosines have no distance
+result.hits[0].distance;
+const far = await withSearch.vectorIndex({ dimensions: 2, metric: "euclidean" });
+same<number>()((await far.search([[1, 2]]))[0].hits[0].distance);
+same<number>()((await far.search([1, 2])).hits[0].distance);
+await index.rescore(result, async (ids: string[]) => ids.map(() => [1, 2]));
+// @ts-expect-error: no such metric
+await withSearch.vectorIndex({ dimensions: 2, metric: "l2" });
+index.dispose();

@@ -18,8 +18,11 @@ import { type Saveable, writeThing } from "./things.js";
  * Functions in a model are saved by name, and `load` is given them again. Of a quantized model the float model
  * is not saved.
  *
+ * An index of vectors has a tensor for each of its columns: `codes`, `scales`, `errors`, and those that it keeps of
+ * `originalValues`, `originalErrors`, `signs` and `orders`; `ids` are JSON.
+ *
  * @param thing  a tensor or quantized tensor; a layer or model (float, prepared with what its observers hold, or
- *   quantized); a QConfig, a mapping or an observer; or a plain object or a list of these
+ *   quantized); an index of vectors; a QConfig, a mapping or an observer; or a plain object or a list of these
  * @throws {TypeError} `ZP_INVALID_MODEL` for anything that cannot be saved, such as a layer of a class of your own;
  *   `ZP_DISPOSED`, and as `dequantize` for quantized tensors
  * @throws {RangeError} `ZP_INVALID_MODEL` if it is nested more than 64 deep; as `dequantize`

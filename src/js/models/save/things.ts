@@ -10,6 +10,7 @@ import { Observer } from "../../observers/observer.js";
 import { QConfig } from "../../observers/qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../../observers/qconfig-mapping.js";
 import type { AnyQuantizedTensor, QuantizedTensorInput } from "../../quantize/quantized-tensor.js";
+import { VectorIndex } from "../../search/vector-index.js";
 import { looksQuantized, type TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { IntegerTensor } from "../../torch/integer-tensor.js";
@@ -41,6 +42,7 @@ import {
   readTensorNode,
   writeTensor,
 } from "../kinds/tensors.js";
+import { type AnyVectorIndex, INDEX_KIND, readIndex, writeIndex } from "../kinds/vector-index.js";
 import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
 
 /** A thing that has the same type before `save` and after `load`. */
@@ -51,7 +53,8 @@ type Stored =
   | QConfig
   | WeightOnlyQConfig
   | QConfigMapping
-  | Observer;
+  | Observer
+  | AnyVectorIndex;
 
 /** A thing that `save` takes. */
 export type Saveable =
@@ -86,6 +89,7 @@ export function writeThing(writer: FileWriter, path: string, thing: unknown): JS
   }
   if (thing instanceof QConfigMapping) return writeMapping(writer, path, thing);
   if (thing instanceof Observer) return writeObserver(writer, path, thing);
+  if (thing instanceof VectorIndex) return writeIndex(writer, path, thing as AnyVectorIndex);
   if (looksQuantized(thing)) return writeQuantized(writer, path, thing);
   if (typeof thing === "object" && thing !== null && !(OWN in thing)) {
     if (Array.isArray(thing)) {
@@ -105,7 +109,7 @@ export function writeThing(writer: FileWriter, path: string, thing: unknown): JS
   }
   throw writer.refuse(
     path,
-    `save takes tensors, quantized tensors, layers, models, observers, QConfigs and mappings, and ` +
+    `save takes tensors, quantized tensors, layers, models, observers, indexes, QConfigs and mappings, and ` +
       `plain objects and lists of these, got ${show(thing)}`,
   );
 }
@@ -119,6 +123,7 @@ const READERS: Readonly<Record<string, Read>> = {
   "weight-only": readQConfig,
   mapping: readMapping,
   observer: readObserver,
+  [INDEX_KIND]: readIndex,
   quantized: readQuantizedNode,
   torch: readTorchNode,
   tensor: readTensorNode,

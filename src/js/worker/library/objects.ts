@@ -3,6 +3,8 @@
 
 import { typeError } from "../../base/errors.js";
 import { arrayName } from "../../base/typed-arrays.js";
+import { keepPending, type Pending, pendingOf } from "../../search/result.js";
+import { VectorIndex } from "../../search/vector-index.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
@@ -77,6 +79,12 @@ export class Arguments {
       case "made": {
         const args = value[2].map((arg) => this.#decode(arg));
         return new (this.#class(value[1]))(...args);
+      }
+      case "found":
+        return keepPending(this.#decode(value[1]) as object, this.#decode(value[2]) as Pending);
+      case "answer": {
+        const answer = this.#decode(value[1]);
+        return () => answer;
       }
       case "class":
         return this.#class(value[1]);
@@ -168,12 +176,17 @@ export class Objects {
     }
     if (value instanceof TorchQuantizedTensor)
       return ["torch", ["object", mapFields({ ...value }, encode)]];
+    const pending = pendingOf(value);
+    if (pending !== undefined) {
+      const fields = mapFields(value as Record<string, unknown>, encode);
+      return ["found", ["object", fields], encode(pending)];
+    }
     const prototype = Object.getPrototypeOf(value) as object | null;
     if (prototype === null || prototype === Object.prototype) {
       return ["object", mapFields(value as Record<string, unknown>, encode)];
     }
     // A report of a model.
-    if (!("forward" in value || "observe" in value)) {
+    if (!("forward" in value || "observe" in value || value instanceof VectorIndex)) {
       return ["printed", ["object", mapFields({ ...value }, encode)], String(value)];
     }
     return this.#hold(value);

@@ -9,11 +9,12 @@ import { load } from "../../models/save/load.js";
 import { save } from "../../models/save/save.js";
 import type { Saveable } from "../../models/save/things.js";
 import { measurePart } from "../../quantize/metrics.js";
+import * as search from "../../search.js";
 import * as torch from "../../torch.js";
 import type { EntryName } from "../types.js";
 
-/** The entries of the package by the names that `connect({ entries })` takes; `load` makes objects of `torch`. */
-const ENTRIES: { readonly [E in EntryName]: object } = { torch };
+/** The entries of the package by the names that `connect({ entries })` takes; `load` makes objects of all of them. */
+const ENTRIES: { readonly [E in EntryName]: object } = { torch, search };
 
 /** `save`, as the bytes of the whole file: not every engine sends streams between threads. */
 const saveWhole = async (thing: Saveable): Promise<Uint8Array> =>
@@ -22,7 +23,8 @@ const saveWhole = async (thing: Saveable): Promise<Uint8Array> =>
 const INTERNAL = { ...library, load, save: saveWhole, measurePart };
 
 /** An instance of the library, with a function that computes part of another one's result. */
-export type Zeropoint = instance.Instance<[typeof torch]> & Pick<typeof INTERNAL, "measurePart">;
+export type Zeropoint = instance.Instance<[typeof torch, typeof search]> &
+  Pick<typeof INTERNAL, "measurePart">;
 
 /** The names that a connection offers: those of the library, and of these entries. */
 export const namesIn = (entries: readonly EntryName[]): ReadonlySet<string> =>

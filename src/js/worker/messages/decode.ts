@@ -5,9 +5,11 @@ import { disposed, stateError, typeError } from "../../base/errors.js";
 import { define } from "../../base/fields.js";
 import { INSPECT, OWN } from "../../base/format-value.js";
 import { arrayName } from "../../base/typed-arrays.js";
+import { keepPending, type Pending } from "../../search/result.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
+import { indexMethods } from "./index-methods.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which memory is copied into this realm's own. */
@@ -128,6 +130,8 @@ export class Decoder {
           const fields = decode(part[1]) as object;
           return define(define(fields, "toString", print), INSPECT, print);
         }
+        case "found":
+          return keepPending(decode(part[1]) as object, decode(part[2]) as Pending);
         case "argument":
           return args[part[1]];
         case "filled":
@@ -162,6 +166,7 @@ export class Decoder {
       ...(typeof Symbol.dispose === "symbol" && { [Symbol.dispose]: dispose }),
     };
     for (const name of methods) handle[name] = (...args: unknown[]) => call(name, args, false);
+    if (type === "VectorIndex") Object.assign(handle, indexMethods(call));
     for (const name of fields) {
       const get = (): Promise<unknown> => {
         const value = call(name, [], true);

@@ -13,6 +13,7 @@ import {
   overlap,
   setArray,
 } from "../../base/typed-arrays.js";
+import { pendingOf } from "../../search/result.js";
 import { type ArrayForm, arrayOf } from "../library/incoming.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
@@ -83,6 +84,11 @@ const TENSOR_FIELDS = [
 const weightOf = ({ quantizedWeight, ...layer }: Record<string, unknown>): unknown =>
   quantizedWeight ?? layer.weight;
 
+/** A value that the library gets as the result of a function. */
+export class Answer {
+  constructor(readonly value: unknown) {}
+}
+
 /** The arguments of the constructors of layers, from the layers' public fields. */
 const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readonly unknown[]>> = {
   Linear: (layer) => [weightOf(layer), { bias: layer.bias, accumulate: layer.accumulate }],
@@ -133,6 +139,12 @@ export class Encoder implements Found {
     if (kindOf(value) === "RegExp") {
       const { source, flags } = value as RegExp;
       return ["pattern", source, flags];
+    }
+    if (value instanceof Answer) return ["answer", this.encode(value.value)];
+    const pending = pendingOf(value);
+    if (pending !== undefined) {
+      const fields = this.#fields(value as Record<string, unknown>);
+      return ["found", ["object", fields], this.encode(pending)];
     }
     if ("typeName" in value) return this.#layer(value as Record<string, unknown>);
     if ("qconfigFor" in value) return this.#mapping(value);

@@ -35,6 +35,10 @@ export type Encoded =
   | readonly ["handle", id: number]
   /** An object of the library on the way to a handle. */
   | readonly ["remote", id: number, type: string, methods: string[], fields: string[]]
+  /** The result of a search, and what its rescoring needs. */
+  | readonly ["found", fields: Encoded, pending: Encoded]
+  /** A function that returns a value. */
+  | readonly ["answer", value: Encoded]
   | readonly ["pattern", source: string, flags: string]
   /** An instance of one of the library's classes, by the arguments of its constructor. */
   | readonly ["made", type: string, args: readonly Encoded[]]

@@ -1,0 +1,122 @@
+// No false proof: random indexes and queries against exact scores, in every build.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Random } from "../support/asserts.mjs";
+import { builds } from "../support/builds.mjs";
+import { effort } from "../support/effort.mjs";
+import { exactScore, integerOf, nearest } from "./reference.mjs";
+
+const METRICS = ["cosine", "dot", "euclidean"];
+const DTYPES = ["int8", "int4", "binary"];
+const ORIGINALS = ["none", "float32", "float16"];
+
+const random = new Random(391);
+const pick = (list) => random.pick(list);
+
+/** Rows around few centers, so that many are near each other, and some are equal or zero. */
+function randomRows(count, dimensions, size) {
+  const uniform = () => random.between(-size, size);
+  const centers = Array.from({ length: 3 }, () => Array.from({ length: dimensions }, uniform));
+  return Array.from({ length: count }, () => {
+    const center = pick(centers);
+    const spread = pick([0, 1 / 1024, 1 / 16, 1]);
+    if (random.integer(0, 39) === 0) return new Float32Array(dimensions);
+    return Float32Array.from(center, (value) => value + spread * uniform());
+  });
+}
+
+/** Asserts that a result says nothing wrong. @param scores  exact scores of rows by id */
+function checkResult(result, scores, { k, metric, originals }, text) {
+  const { hits, proven, candidates } = result;
+  const order = nearest(scores).slice(0, k);
+  assert.equal(hits.length, order.length, text);
+  const found = hits.map(({ id }) => id);
+  for (const { id, score, distance, error } of hits) {
+    const given = metric === "euclidean" ? -distance : score;
+    const difference = Math.abs(given - scores[id]);
+    assert.ok(
+      difference <= error,
+      `${text}: ${given} of ${id} is ${difference} away, over ${error}`,
+    );
+  }
+  if (originals === "float32") {
+    assert.equal(proven, "order", text);
+    for (const { error } of hits) assert.equal(error, 0, text);
+  }
+  if (proven === "order") {
+    assert.deepEqual(found, order, text);
+    return;
+  }
+  assert.ok(candidates >= hits.length, text);
+  if (proven === "members") {
+    // Rows with equal scores may stand for each other.
+    const least = scores[order.at(-1)];
+    for (const id of found) assert.ok(scores[id] >= least, `${text}: ${id} is no member`);
+  } else assert.ok(candidates > hits.length, text);
+}
+
+describe("VectorIndex.search proves nothing that is wrong", () => {
+  it("for random indexes and queries, in every build", { timeout: 600_000 }, () => {
+    const proofs = { order: 0, members: 0, false: 0 };
+    for (let run = 0; run < effort(10_000); run++) {
+      const options = {
+        dimensions: random.integer(1, 24),
+        metric: METRICS[run % 3],
+        dtype: pick(DTYPES),
+        originals: pick(ORIGINALS),
+      };
+      const rows = randomRows(
+        random.integer(1, 30),
+        options.dimensions,
+        2 ** random.integer(-12, 8),
+      );
+      const query = pick([pick(rows), ...randomRows(2, options.dimensions, 1)]);
+      const k = random.integer(1, 8);
+      const integers = [...query].map(integerOf);
+      const scores = rows.map((row) =>
+        exactScore(integers, [...row].map(integerOf), options.metric),
+      );
+      let expected;
+      for (const { VectorIndex, name } of builds) {
+        const text = `run ${run}, ${name}, ${JSON.stringify({ ...options, k })}`;
+        const index = new VectorIndex(options);
+        index.add(rows);
+        const result = index.search(query, { k });
+        index.dispose();
+        expected ??= result;
+        assert.deepEqual(result, expected, text);
+        checkResult(result, scores, { k, ...options }, text);
+        proofs[result.proven]++;
+      }
+    }
+    // Each kind of proof was met.
+    for (const [proof, count] of Object.entries(proofs)) assert.ok(count > builds.length, proof);
+  });
+
+  // The row's bound is reached: its error lies along the query, and another row, which codes hold almost
+  // exactly, has a score that only the last half of a percent of the bound keeps open.
+  it("for a row whose score reaches its bound, and another just below it", () => {
+    const { VectorIndex } = builds[0];
+    for (let run = 0; run < 40; run++) {
+      const dimensions = 32;
+      const row = Float32Array.from({ length: dimensions }, () => random.between(-1, 1));
+      const index = new VectorIndex({ dimensions, metric: "dot", dtype: "int4" });
+      index.add(row);
+      const query = index.vector(0).map((value, i) => row[i] - value);
+      const integers = [...query].map(integerOf);
+      const scoreOf = (x) => exactScore(integers, [...x].map(integerOf), "dot");
+      const [{ score: estimate }] = index.search(query).hits;
+      const wanted = estimate + 0.995 * (scoreOf(row) - estimate);
+      const place = query.indexOf(query.reduce((a, b) => (Math.abs(a) > Math.abs(b) ? a : b)));
+      const other = new Float32Array(dimensions);
+      other[place] = wanted / query[place];
+      index.add(other);
+      const result = index.search(query, { k: 1 });
+      assert.ok(scoreOf(row) > scoreOf(other));
+      checkResult(result, [scoreOf(row), scoreOf(other)], { k: 1, metric: "dot" }, `run ${run}`);
+      assert.equal(result.candidates, 2);
+      index.dispose();
+    }
+  });
+});
