@@ -63,9 +63,8 @@ export function outputFile(
 export const bytesSection = (bytes: Uint8Array): Section => ({
   byteLength: bytes.length,
   inputBytes: 0,
-  // A copy: the reader of a stream may transfer what it gets.
   async *chunks() {
-    yield bytes.slice();
+    yield bytes;
   },
 });
 
@@ -87,7 +86,11 @@ function placed(sections: readonly Section[]): PlacedSection[] {
   });
 }
 
-/** Bytes from an offset on. Sections before it are not made; of the one that it is in, the first bytes are dropped. */
+/**
+ * Bytes from an offset on. Sections before it are not made; of the one that it is in, the first bytes are dropped.
+ * Chunks are copies: a reader may transfer them, and sections give parts of a model in memory, or of arrays that they
+ * keep.
+ */
 async function* chunksFrom(
   sections: readonly PlacedSection[],
   begin: number,
@@ -105,7 +108,7 @@ async function* chunksFrom(
       crc = crc32(chunk, crc);
       const from = Math.min(skipped, chunk.length);
       skipped -= from;
-      yield from === 0 ? chunk : chunk.subarray(from);
+      yield new Uint8Array(chunk.subarray(from));
     }
     section.streamed = crc;
   }
