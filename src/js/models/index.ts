@@ -25,7 +25,7 @@ export { type FrontierOptions, type FrontierPoint, frontier } from "./plan/front
 export { DEFAULT_SAME } from "./plan/groups.js";
 export type { MetricName } from "./plan/metric.js";
 export { type Plan, type PlanConstraints, type PlanOptions, plan } from "./plan/plan.js";
-export type { PlanRow } from "./plan/rows.js";
+export type { FileRows, PlanRow } from "./plan/rows.js";
 export { type QuantizeModelOptions, quantizeModel } from "./quantize/quantize-model.js";
 export type {
   ExternalData,

@@ -154,19 +154,24 @@ describe("zeropoint plan", () => {
     assert.equal(analyze("sharded", ...FEW, "-o", "rows.json").code, 0);
     const said = plan("sharded", ...FEW, ...size, "a.json");
     assert.deepEqual([said.code, said.stderr], [0, ""]);
-    assert.match(said.stdout, /^a\.json: 11 tensors, .* bits per weight$/m);
+    assert.match(said.stdout, /^a\.json: 11 tensors, .* bits per weight; a file of 4\d\.\d kB$/m);
     assert.match(said.stdout, /of the least possible|the least possible/);
     assert.equal(plan("rows.json", ...size, "b.json").code, 0);
     assert.equal(plan("stats", ...size, "c.json").code, 0);
     const input = readFileSync(at("rows.json"));
     assert.equal(zeropoint(folder, ["plan", "-", ...size, "d.json"], { input }).code, 0);
-    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) =>
-      readFileSync(at(`${name}.json`), "utf8"),
-    );
-    assert.equal(b, a);
-    assert.equal(c, a);
-    assert.equal(d, a);
-    const { schemes, bytes, bytesBefore } = JSON.parse(a);
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => {
+      const { fileBytes, isFileExact, ...own } = JSON.parse(readFileSync(at(`${name}.json`)));
+      return { file: { fileBytes, isFileExact }, text: JSON.stringify(own), ...own };
+    });
+    for (const { text } of [b, c, d]) assert.equal(text, a.text);
+    // Rows alone say about how large the file becomes; with the model at hand, its writer says it to the byte.
+    assert.equal(a.file.isFileExact, true);
+    assert.deepEqual(d.file, b.file);
+    assert.ok(b.file.isFileExact === undefined && b.file.fileBytes >= a.file.fileBytes);
+    // Jobs see a file each, and not the index of all.
+    assert.ok(Math.abs(c.file.fileBytes - a.file.fileBytes) < 2048, JSON.stringify(c.file));
+    const { schemes, bytes, bytesBefore } = a;
     assert.equal(Object.keys(schemes).length, 11);
     assert.ok(bytes <= 0.2 * bytesBefore);
   });
@@ -316,6 +321,9 @@ describe("a plan within a size", () => {
         .filter((entry) => entry.isFile() && !/SUMS/.test(entry.name))
         .reduce((sum, entry) => sum + statSync(at(name, entry.name)).size, 0);
       assert.ok(bytes <= 40_000 && bytes > 30_000, `${bytes}`);
+      const planned = JSON.parse(readFileSync(at(`${name}.json`)));
+      assert.deepEqual([planned.fileBytes, planned.isFileExact], [bytes, true]);
+      assert.match(made.stdout, /; a file of \d\d\.\d kB$/m);
     });
   }
 

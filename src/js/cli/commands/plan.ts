@@ -5,15 +5,17 @@ import { type FrontierPoint, frontier } from "../../models/plan/frontier.js";
 import { DEFAULT_SAME } from "../../models/plan/groups.js";
 import { checkMetric, type MetricName } from "../../models/plan/metric.js";
 import { type Plan, type PlanConstraints, plan } from "../../models/plan/plan.js";
-import type { PlanRow } from "../../models/plan/rows.js";
+import type { FileRows, PlanRow } from "../../models/plan/rows.js";
+import { quantizeModel } from "../../models/quantize/quantize-model.js";
 import type { StoredRow } from "../../models/quantize/stored-rows.js";
 import { checkHasInputs } from "../analysis/activations.js";
 import { analyzeFile, targetOptions } from "../analysis/analysis.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
-import { splitList, startCore } from "../input.js";
+import { openInput, splitList, startCore } from "../input.js";
 import type { JobOptions } from "../jobs/done.js";
 import { isOfRows, readRows } from "../jobs/rows.js";
+import { modelOptions } from "../jobs/wish.js";
 import { writeText } from "../output/files.js";
 import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
@@ -40,23 +42,28 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     throw usage("--size is missing: 1.5GB, 40MiB, 4.5bpw or 25%; or --min-sqnr, or --frontier");
   }
   if (isFrontier && budget !== undefined) throw usage("--frontier and --size exclude each other");
-  const { rows, options, overhead } = await inputOf(file, args, signal);
+  const { rows, options, sizeOf } = await inputOf(file, args, signal);
   // The library checks the name, which quantize has taken as well.
   const format = options.format as PlanConstraints["format"];
   if (isFrontier) {
     const points = frontier(rows, { ...constraints, format });
-    await writeReport(args, frontierReport(file, points), signal);
+    await writeReport(args, frontierReport(file, points, "overhead" in rows), signal);
     return EXIT.ok;
   }
-  const planned = planWithin(args, { budget, overhead, file, rows }, (net, own) =>
-    plan(own, { ...net, ...constraints, format }),
+  const planned = planWithin(args, file, rows, budget, () =>
+    plan(rows, { ...budget, ...constraints, format }),
   );
-  const result = { ...planned, options };
+  const exact = planned.fileBytes === undefined ? undefined : await sizeOf?.(planned);
+  const result = {
+    ...planned,
+    ...(exact !== undefined && { fileBytes: exact, isFileExact: true as const }),
+    options,
+  };
   const output = args.text("output");
   const isTable =
     ["csv", "html"].some((form) => args.has(form)) || /\.(csv|html)$/i.test(output ?? "");
   if (output === undefined || isTable) {
-    await writeReport(args, planReport(file, result, rows), signal);
+    await writeReport(args, planReport(file, result, listOf(rows)), signal);
     return EXIT.ok;
   }
   const text = `${jsonText(result)}\n`;
@@ -69,25 +76,28 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   return EXIT.ok;
 }
 
+/** Rows to plan with: of tensors alone with --nominal, else those of a file. */
+type Rows = readonly PlanRow[] | FileRows;
+
+const listOf = (rows: Rows): readonly PlanRow[] => ("rows" in rows ? [...rows.rows] : rows);
+
 /** Rows to plan with, and the format and target of the plan. */
 interface Input {
-  readonly rows: readonly PlanRow[];
+  readonly rows: Rows;
   readonly options: JobOptions;
-  /** Bytes of the file in addition to the bytes of its tensors. */
-  readonly overhead: number;
+  /** The bytes of the file that the writer makes of a plan; undefined for rows without their model. */
+  readonly sizeOf?: (plan: Plan) => Promise<number>;
 }
 
 /** Rows, and format and target of the plan: all bytes as the target stores them, or with --nominal as analysis counts them. */
 async function inputOf(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
   const input = await givenInput(file, args, signal);
-  const stored = written(input.rows);
-  if (!args.has("nominal")) return { ...input, rows: stored };
-  const rows = stored.map((row) => ({
+  if (!args.has("nominal")) return input;
+  const rows = listOf(input.rows).map((row) => ({
     ...row,
     bytes: (row as Partial<StoredRow>).nominalBytes ?? row.bytes,
-    headerBytes: 0,
   }));
-  return { ...input, rows, overhead: 0 };
+  return { ...input, rows };
 }
 
 /** The rows: from a file, or from an analysis that runs now. */
@@ -95,8 +105,9 @@ async function givenInput(file: string, args: Arguments, signal: AbortSignal): P
   if (!(await isOfRows(file))) {
     if (args.text("metric") === "output") checkHasInputs(args);
     await startCore(args);
-    const { rows, overhead } = await analyzeFile(file, args, signal);
-    return { rows, options: targetOptions(args), overhead };
+    const rows = await analyzeFile(file, args, signal);
+    const options = targetOptions(args);
+    return { rows, options, sizeOf: (planned) => fileSizeOf(file, planned, options, signal) };
   }
   if (args.has("format") || args.has("target") || args.has("activations")) {
     throw usage(
@@ -105,80 +116,59 @@ async function givenInput(file: string, args: Arguments, signal: AbortSignal): P
   }
   const { rows, options = {}, overhead = 0 } = await readRows(file);
   const schemes = splitList(args.text("schemes")?.toLowerCase());
-  if (schemes === undefined) return { rows, options, overhead };
+  if (schemes === undefined) return { rows: { rows, overhead }, options };
   const known = new Set(rows.map(({ scheme }) => scheme));
   const missing = schemes.find((scheme) => !known.has(scheme));
   if (missing !== undefined) throw usage(`--schemes: ${file} has no rows of ${missing}`);
   const chosen = rows.filter(({ scheme }) => scheme === "keep" || schemes.includes(scheme));
-  return { rows: chosen, options, overhead };
+  return { rows: { rows: chosen, overhead }, options };
 }
 
-/** The rows that the target stores; a weight without any is kept. */
-function written(rows: readonly PlanRow[]): readonly PlanRow[] {
-  const stored = rows.filter((row) => (row as Partial<StoredRow>).isWritten !== false);
-  const named = new Set(stored.map(({ name }) => name));
-  const kept = new Map<string, PlanRow>();
-  for (const row of rows) {
-    const { name, parameters, bytesBefore, sha256 } = row;
-    if (named.has(name) || kept.has(name) || bytesBefore === undefined) continue;
-    const reason = "no scheme that the target stores";
-    kept.set(name, {
-      ...{ name, scheme: "keep", bytes: bytesBefore, bytesBefore, parameters, relative: 0 },
-      ...{ mse: 0, max: 0, sqnr: Number.POSITIVE_INFINITY, cosine: 1, sha256, reason },
-    });
+/** The bytes of the files of a plan, from their layout. */
+async function fileSizeOf(
+  file: string,
+  planned: Plan,
+  options: JobOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const model = await openInput(file, signal);
+  try {
+    const { report } = await quantizeModel(model, planned, { ...modelOptions(options), signal });
+    return report.bytesAfter;
+  } finally {
+    await model.close();
   }
-  return [...stored, ...kept.values()];
-}
-
-/** Bytes that a tensor adds to the header or graph. */
-const headerBytesOf = (row: PlanRow): number => (row as Partial<StoredRow>).headerBytes ?? 0;
-
-/** A plan whose bytes are those of tensors, of one for rows whose bytes include those in headers. */
-function planFile(rows: readonly PlanRow[], make: (rows: readonly PlanRow[]) => Plan): Plan {
-  // Rows of files have any values; `make` refuses bytes that are no number.
-  const whole = rows.map((row) =>
-    typeof row.bytes === "number" ? { ...row, bytes: row.bytes + headerBytesOf(row) } : row,
-  );
-  const planned = make(whole);
-  let { bytes } = planned;
-  for (const row of rows) {
-    if (planned.schemes[row.name] === row.scheme) bytes -= headerBytesOf(row);
-  }
-  return { ...planned, bytes, bitsPerWeight: (8 * bytes) / Math.max(1, planned.parameters) };
 }
 
 /**
- * Plans within the bytes that the rest of headers leaves.
+ * Makes a plan.
  * @throws {Failure} with the smallest possible --size, in its own unit and with headers
  */
 function planWithin(
   args: Arguments,
-  given: {
-    readonly budget: Budget | undefined;
-    readonly overhead: number;
-    readonly file: string;
-    readonly rows: readonly PlanRow[];
-  },
-  make: (net: Budget | undefined, rows: readonly PlanRow[]) => Plan,
+  file: string,
+  rows: Rows,
+  budget: Budget | undefined,
+  make: () => Plan,
 ): Plan {
-  const { budget, overhead, file, rows } = given;
-  const isBytes = budget !== undefined && "bytes" in budget;
   try {
-    if (!isBytes) return make(budget, rows);
-    const net = { bytes: Math.max(1, budget.bytes - overhead) };
-    const planned = planFile(rows, (whole) => make(net, whole));
-    return { ...planned, budget: { ...planned.budget, ...budget } };
+    return make();
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message: string };
     const [, least] = /must be at least ([\d.]+)/.exec(message) ?? [];
     if (code !== "ZP_IMPOSSIBLE_BUDGET" || budget === undefined || least === undefined) throw error;
-    if (rows.every(({ scheme }) => scheme === "keep")) throw nothingToPlan(file, rows);
+    const list = listOf(rows);
+    if (list.every(({ scheme, isWritten }) => scheme === "keep" || isWritten === false)) {
+      throw nothingToPlan(file, list);
+    }
     const number = Number(least);
-    const smallest = isBytes
-      ? `${number + overhead} bytes (${showBytes(number + overhead)}, headers included)`
-      : "ratio" in budget
-        ? `${(100 * number).toFixed(2)}%`
-        : `${number.toFixed(3)}bpw`;
+    const headers = "rows" in rows ? ", headers included" : "";
+    const smallest =
+      "bytes" in budget
+        ? `${number} bytes (${showBytes(number)}${headers})`
+        : "ratio" in budget
+          ? `${(100 * number).toFixed(2)}%`
+          : `${number.toFixed(3)}bpw`;
     throw usage(`--size must be at least ${smallest} with these schemes, got ${args.text("size")}`);
   }
 }
@@ -278,9 +268,13 @@ const FRONTIER_COLUMNS: readonly Column<FrontierPoint>[] = [
   { title: "error", value: ({ error }) => error, show: ({ error }) => showNumber(error) },
 ];
 
-const frontierReport = (file: string, points: readonly FrontierPoint[]): Report => ({
+const frontierReport = (
+  file: string,
+  points: readonly FrontierPoint[],
+  isOfFile: boolean,
+): Report => ({
   title: `Error against bytes: ${file}`,
-  facts: [],
+  facts: [["bytes", isOfFile ? "of the file, about" : "of the tensors"]],
   sections: [section(FRONTIER_COLUMNS, points)],
   data: points,
 });

@@ -18,7 +18,7 @@ const METRICS: Readonly<Record<Plan["metric"], string>> = {
 };
 
 /**
- * A plan as text: its size, its error with its distance from the best possible, and how many tensors have which scheme
+ * A plan as text: the size of its tensors and, if it is known, of the file, its error with its distance from the best possible, and how many tensors have which scheme
  * and why.
  * @example
  * describePlan(plan(rows, { bytes: 15_000 })).split("\n")[0]; // "2 tensors, 14.3 kB, 7.000 bits per weight"
@@ -26,7 +26,7 @@ const METRICS: Readonly<Record<Plan["metric"], string>> = {
 export function describePlan(plan: Plan): string {
   const where = "describePlan";
   const given = ownFields(checkObject(where, "plan", plan)) as unknown as Plan;
-  const { schemes, reasons, bytesBefore, gap, metric } = given;
+  const { schemes, reasons, bytesBefore, fileBytes, gap, metric } = given;
   const [bytes, bitsPerWeight, error] = (["bytes", "bitsPerWeight", "error"] as const).map(
     (field) => {
       if (typeof given[field] === "number") return given[field];
@@ -35,8 +35,10 @@ export function describePlan(plan: Plan): string {
   );
   const names = Object.entries(checkObject(where, "plan.schemes", schemes) as Plan["schemes"]);
   const ratio = bytesBefore ? ` (${((100 * bytes) / bytesBefore).toFixed(1)} % of before)` : "";
+  const about = given.isFileExact === true ? "" : "about ";
+  const file = typeof fileBytes === "number" ? `; a file of ${about}${showBytes(fileBytes)}` : "";
   const lines = [
-    `${tensorsOf(names.length)}, ${showBytes(bytes)}${ratio}, ${bitsPerWeight.toFixed(3)} bits per weight`,
+    `${tensorsOf(names.length)}, ${showBytes(bytes)}${ratio}, ${bitsPerWeight.toFixed(3)} bits per weight${file}`,
     `error ${error.toPrecision(4)}, ${showGap(gap)} (${METRICS[metric] ?? metric})`,
   ];
   if (metric !== "output" && metric !== "custom") {

@@ -4,7 +4,7 @@ import { checkInteger } from "../../base/check.js";
 import { checkOptions } from "../../base/options.js";
 import { hullsOf } from "./hull.js";
 import { CONSTRAINT_NAMES, checkMinSqnr, type PlanConstraints, prepare } from "./plan.js";
-import type { PlanRow } from "./rows.js";
+import type { FileRows, PlanRow } from "./rows.js";
 
 /** Options of `frontier`. */
 export interface FrontierOptions extends PlanConstraints {
@@ -14,32 +14,35 @@ export interface FrontierOptions extends PlanConstraints {
 
 /** A plan's size and error: no plan of as few bytes has less. */
 export interface FrontierPoint {
-  /** Bytes of all tensors together. */
+  /** Bytes of all tensors together; with what `storedRows` gives, about those of the file. */
   readonly bytes: number;
   /** Total error, in the metric of the plan. */
   readonly error: number;
-  /** Bits by parameters, of all tensors together. */
+  /** Bits of `bytes` by parameters. */
   readonly bitsPerWeight: number;
-  /** Bytes by the bytes of the tensors as they are, if the rows say so. */
+  /** `bytes` by the bytes of the tensors as they are, if the rows say so. */
   readonly ratio?: number;
 }
 
 /**
  * Error against bytes, from the smallest plan to that of least error. `plan(rows, { bytes })` with the bytes of a point
  * has its error.
- * @param rows  of `analyze`
+ * @param rows  of `analyze`, or what `storedRows` gives
  * @throws {TypeError | RangeError} `ZP_INVALID_ROW`; `ZP_INVALID_OPTION`
  * @example
  * frontier(rows).map(({ bytes, bitsPerWeight }) => [bytes, bitsPerWeight]); // [[10240, 5], [14336, 7], [18432, 9]]
  */
-export function frontier(rows: Iterable<PlanRow>, options?: FrontierOptions): FrontierPoint[] {
+export function frontier(
+  rows: Iterable<PlanRow> | FileRows,
+  options?: FrontierOptions,
+): FrontierPoint[] {
   const where = "frontier";
   const given = checkOptions(where, options, ["points", ...CONSTRAINT_NAMES]);
   const points = checkInteger(where, "options.points", given.points, 64, 2, 2 ** 20);
   checkMinSqnr(where, given.minSqnr);
   const { input, choices } = prepare(where, rows, given);
   const hulls = hullsOf(choices);
-  let bytes = 0;
+  let bytes = input.overhead ?? 0;
   let error = 0;
   const steps: number[] = [];
   for (let group = 0; group + 1 < hulls.starts.length; group++) {

@@ -239,7 +239,9 @@ function optionsOf(
       if (other === undefined) return [];
       const isAllowed = option.isAllowed && other.isAllowed;
       const bytes = option.bytes + other.bytes;
-      return [{ scheme: option.scheme, bytes, error: option.error + other.error, isAllowed }];
+      const headerBytes = option.headerBytes + other.headerBytes;
+      const error = option.error + other.error;
+      return [{ scheme: option.scheme, bytes, headerBytes, error, isAllowed }];
     });
   }
   if (common.length === 0) {
@@ -267,7 +269,7 @@ function candidatesOf(
   if (pin === undefined) return candidates;
   const found = candidates.filter(({ scheme }) => scheme === pin.scheme);
   if (found.length > 0 || pin.scheme !== "keep" || tensor.bytesBefore === undefined) return found;
-  return [{ scheme: "keep", bytes: tensor.bytesBefore, error: 0, isAllowed: true }];
+  return [{ scheme: "keep", bytes: tensor.bytesBefore, headerBytes: 0, error: 0, isAllowed: true }];
 }
 
 /** Options without the dominated ones: options for which another one is at least as good; of equal ones, the first name. */

@@ -7,7 +7,7 @@ import { checkOptions } from "../../base/options.js";
 import { checkFormat, type PlanFormat } from "./formats.js";
 import { type Grouped, groupTensors } from "./groups.js";
 import { checkMetric, type MetricName } from "./metric.js";
-import { listOfRows, PlanInput, type PlanRow } from "./rows.js";
+import { type FileRows, givenRows, PlanInput, type PlanRow } from "./rows.js";
 import { solve } from "./solve.js";
 
 /** Which tensors get which schemes, of `plan` and `frontier`. */
@@ -36,7 +36,9 @@ export interface PlanConstraints {
 
 /** A budget, and other options of `plan`: exactly one of the first three, or `minSqnr` alone. */
 export interface PlanOptions extends PlanConstraints {
-  /** Bytes of all tensors together; headers of files come on top. */
+  /**
+   * Bytes of all tensors together, headers of files on top; with what `storedRows` gives, bytes of the file at most.
+   */
   bytes?: number | undefined;
   /** Bits by parameters, of all tensors together, kept ones included. */
   bitsPerWeight?: number | undefined;
@@ -54,6 +56,10 @@ export interface Plan {
   readonly reasons: Readonly<Record<string, string>>;
   /** Bytes of all tensors together. */
   readonly bytes: number;
+  /** About the bytes of the file, and not less, if the rows are those of a file: what `storedRows` gives. */
+  readonly fileBytes?: number;
+  /** true if `fileBytes` is that of the file to the byte: `zeropoint plan` of a model asks the writer. */
+  readonly isFileExact?: true;
   /** Bytes of the tensors as they are, if the rows say so. */
   readonly bytesBefore?: number;
   /** Values of all tensors together. */
@@ -85,7 +91,8 @@ const BUDGETS = ["bytes", "bitsPerWeight", "ratio"] as const;
  * the rows and on any machine. Tensors of equal sha256 are tied and get one scheme, as do those of `same`.
  *
  * Weight error is not accuracy: measure that with the quantized model.
- * @param rows  of `analyze`; of each tensor one for each scheme to choose from
+ * @param rows  of `analyze`; of each tensor one for each scheme to choose from. Or what `storedRows` gives:
+ *   `options.bytes` is then the size of the file, whose headers count as well
  * @throws {RangeError} `ZP_IMPOSSIBLE_BUDGET` if no plan fits; the message has the smallest possible budget
  * @throws {TypeError | RangeError} `ZP_INVALID_ROW`; `ZP_INVALID_OPTION`; `ZP_CONFLICTING_OPTIONS`
  * @example
@@ -95,7 +102,7 @@ const BUDGETS = ["bytes", "bitsPerWeight", "ratio"] as const;
  * schemes.b; // "int8-g32"
  * [bytes, gap]; // [14336, 0]
  */
-export function plan(rows: Iterable<PlanRow>, options: PlanOptions): Plan {
+export function plan(rows: Iterable<PlanRow> | FileRows, options: PlanOptions): Plan {
   const where = "plan";
   const given = checkOptions(where, options, [...BUDGETS, ...CONSTRAINTS]);
   const budget = readBudget(where, given);
@@ -121,6 +128,9 @@ export function plan(rows: Iterable<PlanRow>, options: PlanOptions): Plan {
     schemes: inOrder(input, schemes),
     reasons: inOrder(input, reasons),
     bytes: total.bytes,
+    ...(input.overhead !== undefined && {
+      fileBytes: total.bytes + total.headerBytes + input.overhead,
+    }),
     ...(input.bytesBefore !== undefined && { bytesBefore: input.bytesBefore }),
     parameters: input.parameters,
     bitsPerWeight: input.parameters === 0 ? 0 : (8 * total.bytes) / input.parameters,
@@ -146,11 +156,12 @@ export function prepare(
   rows: unknown,
   { minSqnr, pin, same, metric, format }: Readonly<Record<string, unknown>>,
 ): Prepared {
-  const list = listOfRows(where, rows);
+  const rowsGiven = givenRows(where, rows);
+  const { list } = rowsGiven;
   const { name, ...measure } = checkMetric(where, metric, list);
   const least = minSqnr as number | undefined;
   const chosen = checkFormat(where, format, list);
-  const input = new PlanInput(where, list, measure, least, chosen.holds);
+  const input = new PlanInput(where, rowsGiven, measure, least, chosen.holds);
   const grouped = groupTensors(where, input, { pin, same, minSqnr: least, format: chosen.name });
   return { input, metric: name, format: chosen.name, ...grouped };
 }
@@ -195,10 +206,10 @@ function readBudget(
 function capacityOf(
   where: string,
   budget: Readonly<Record<string, number>>,
-  { parameters, bytesBefore }: PlanInput,
+  { parameters, bytesBefore, overhead = 0 }: PlanInput,
 ): number | undefined {
   const [bytes, bitsPerWeight, ratio] = BUDGETS.map((name) => fieldOf(budget, name));
-  if (bytes !== undefined) return Math.floor(bytes);
+  if (bytes !== undefined) return Math.floor(bytes) - overhead;
   if (bitsPerWeight !== undefined) return Math.floor((bitsPerWeight * parameters) / 8);
   if (ratio === undefined) return undefined;
   if (bytesBefore !== undefined) return Math.floor(ratio * bytesBefore);
@@ -211,7 +222,7 @@ function impossible(
   where: string,
   budget: Readonly<Record<string, number>>,
   smallest: number,
-  { parameters, bytesBefore }: PlanInput,
+  { parameters, bytesBefore, overhead = 0 }: PlanInput,
 ): Error {
   const [name, value] = Object.entries(budget)[0];
   const least =
@@ -219,7 +230,7 @@ function impossible(
       ? (8 * smallest) / parameters
       : name === "ratio"
         ? smallest / (bytesBefore as number)
-        : smallest;
+        : smallest + overhead;
   // Rounded up: the least that is printed is enough.
   const shown = name === "bytes" ? least : Math.ceil(least * 1e6) / 1e6;
   const problem = `options.${name} must be at least ${shown} with the schemes of the rows, got ${value}`;
@@ -231,16 +242,18 @@ function totalsOf(
   where: string,
   input: PlanInput,
   schemes: ReadonlyMap<string, string>,
-): { readonly bytes: number; readonly error: number } {
+): { readonly bytes: number; readonly headerBytes: number; readonly error: number } {
   let bytes = 0;
+  let headerBytes = 0;
   let error = 0;
   for (const tensor of input.tensors) {
     const scheme = schemes.get(tensor.name);
     const chosen = input.candidatesOf(where, tensor).find((each) => each.scheme === scheme);
-    bytes += chosen?.bytes ?? (tensor.bytesBefore as number);
+    headerBytes += chosen?.headerBytes ?? 0;
+    bytes += chosen ? chosen.bytes - chosen.headerBytes : (tensor.bytesBefore as number);
     error += chosen?.error ?? 0;
   }
-  return { bytes, error };
+  return { bytes, headerBytes, error };
 }
 
 /** An object with entries in the order of names, each of its own: __proto__ is a name like others. */

@@ -41,12 +41,24 @@ export interface PlanRow {
   readonly reason?: string | undefined;
   /** false if the target of the plan does not store this tensor by this scheme: of `storedRows`. Never chosen. */
   readonly isWritten?: boolean | undefined;
+  /** Bytes that the tensor adds to the header of the file: of `storedRows`. */
+  readonly headerBytes?: number | undefined;
+}
+
+/** Rows with the bytes of a file: what `storedRows` gives. */
+export interface FileRows {
+  /** Of each tensor one for each scheme. */
+  readonly rows: Iterable<PlanRow>;
+  /** Bytes of the file in addition to those of its rows. */
+  readonly overhead: number;
 }
 
 /** One way to store a tensor. */
 export interface Candidate {
   readonly scheme: string;
   readonly bytes: number;
+  /** Of these, in the header of the file. */
+  readonly headerBytes: number;
   /** The metric's value times the tensor's share of the parameters, or for "layers" by the number of weights. */
   readonly error: number;
   /** Whether its SQNR is at least the required one. */
@@ -88,6 +100,31 @@ export function listOfRows(where: string, given: unknown): readonly unknown[] {
   throw wrongKind("ZP_INVALID_ROW", where, "rows", wanted, given);
 }
 
+/** The rows as a list, and the bytes of the file beside them; undefined for rows of tensors alone. */
+export interface GivenRows {
+  readonly list: readonly unknown[];
+  readonly overhead: number | undefined;
+}
+
+/**
+ * Rows, or what `storedRows` gives.
+ * @throws {TypeError | RangeError} `ZP_INVALID_ROW`; `ZP_DETACHED`
+ */
+export function givenRows(where: string, given: unknown): GivenRows {
+  const isOfFile =
+    typeof given === "object" &&
+    given !== null &&
+    !(Symbol.iterator in given) &&
+    Object.hasOwn(given, "rows");
+  if (!isOfFile) return { list: listOfRows(where, given), overhead: undefined };
+  const { rows } = given as Partial<FileRows>;
+  const overhead = optional(given, "overhead");
+  if (!isCount(overhead)) {
+    throw wrongNumber("ZP_INVALID_ROW", where, "rows.overhead", COUNT, overhead);
+  }
+  return { list: listOfRows(where, rows), overhead };
+}
+
 /**
  * Checked rows, in an order that does not depend on theirs. Columns instead of objects: a million of these would keep
  * the garbage collector busy for seconds.
@@ -99,12 +136,16 @@ export class PlanInput {
   readonly parameters: number;
   /** Of all tensors together; undefined if the rows of one say nothing. */
   readonly bytesBefore: number | undefined;
+  /** Bytes of the file in addition to those of its rows; undefined if the rows are those of tensors alone. */
+  readonly overhead: number | undefined;
   readonly #isByShare: boolean;
   /** Tensors that are not kept, at least 1. */
   readonly #weights: number;
   readonly #schemes: readonly string[];
   readonly #scheme: Int32Array;
+  /** Those in the header of the file included. */
   readonly #bytes: Float64Array;
+  readonly #headerBytes: Float64Array;
   readonly #errors: Float64Array;
   readonly #isAllowed: Uint8Array;
   /** The row before of the same tensor; -1 at its first one. */
@@ -117,15 +158,17 @@ export class PlanInput {
    */
   constructor(
     where: string,
-    rows: readonly unknown[],
+    { list: rows, overhead }: GivenRows,
     metric: Pick<ChosenMetric, "read" | "isByShare">,
     minSqnr: number | undefined,
     holds: (scheme: string) => boolean,
   ) {
     const count = rows.length;
+    this.overhead = overhead;
     this.#isByShare = metric.isByShare;
     this.#scheme = new Int32Array(count);
     this.#bytes = new Float64Array(count);
+    this.#headerBytes = new Float64Array(count);
     this.#errors = new Float64Array(count);
     this.#isAllowed = new Uint8Array(count);
     this.#before = new Int32Array(count);
@@ -150,7 +193,9 @@ export class PlanInput {
       const isKeep = scheme === "keep";
       if (isKeep) tensor.bytesBefore ??= bytes;
       this.#scheme[i] = numberOf(scheme);
-      this.#bytes[i] = bytes;
+      const headerBytes = overhead === undefined ? 0 : headerBytesOf(where, i, row);
+      this.#bytes[i] = bytes + headerBytes;
+      this.#headerBytes[i] = headerBytes;
       // Exact by definition, also where JSON has made null of an infinite SQNR.
       this.#errors[i] = isKeep ? 0 : metric.read(row, i);
       this.#isAllowed[i] = minSqnr === undefined || isKeep || hasSqnr(row, minSqnr) ? 1 : 0;
@@ -198,6 +243,7 @@ export class PlanInput {
       candidates.push({
         scheme: this.#schemes[this.#scheme[i]],
         bytes: this.#bytes[i],
+        headerBytes: this.#headerBytes[i],
         error: this.#errors[i] * share,
         isAllowed: this.#isAllowed[i] === 1,
       });
@@ -262,6 +308,13 @@ const wrongField = (where: string, index: number, field: string, wanted: string,
 function textOf(row: object, field: string): string | undefined {
   const text = optional(row, field);
   return typeof text === "string" ? text : undefined;
+}
+
+/** Bytes in the header of the file; 0 if the row says nothing. */
+function headerBytesOf(where: string, index: number, row: object): number {
+  const headerBytes = optional(row, "headerBytes") ?? 0;
+  if (isCount(headerBytes)) return headerBytes;
+  throw wrongField(where, index, "headerBytes", COUNT, headerBytes);
 }
 
 function bytesBeforeOf(row: object, parameters: number): number | undefined {

@@ -4,7 +4,7 @@ import { wrongKind } from "../../base/check.js";
 import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { documentOf, type Model } from "../open/model.js";
-import { listOfRows, type PlanRow } from "../plan/rows.js";
+import { type FileRows, listOfRows, type PlanRow } from "../plan/rows.js";
 import { type QuantizeModelOptions, quantizeModel } from "./quantize-model.js";
 import type { QuantizedRow, QuantizeReport } from "./types.js";
 
@@ -30,8 +30,8 @@ export type StoredRow<Row extends PlanRow = PlanRow> = Row & {
   readonly isWritten?: boolean;
 };
 
-/** Rows with the bytes of a target. */
-export interface StoredRows<Row extends PlanRow = PlanRow> {
+/** Rows with the bytes of a target, for `plan` and `frontier`. */
+export interface StoredRows<Row extends PlanRow = PlanRow> extends FileRows {
   /** The rows in their order. */
   readonly rows: readonly StoredRow<Row>[];
   /** The target's name in the writer; undefined if it stores none of the schemes. */
@@ -45,12 +45,18 @@ const OPTIONS = [
   "signal",
 ] as const;
 
+/** Bytes of a tensor's entry in a header: two offsets of up to four parts, with two more digits each. */
+const MORE_DIGITS = 16;
+
 /** Codes of errors for schemes that a target does not have, and for formats without a writer. */
 const NOT_WRITTEN = ["ZP_INVALID_SCHEME", "ZP_UNSUPPORTED_FILE", "ZP_UNSUPPORTED_DTYPE"];
 
 /**
  * Rows of an analysis with the bytes that the writer of a format and target stores. Rows of schemes that the target does
  * not store for their tensor get `isWritten: false`; `plan` and `frontier` do not choose them. Reads headers only.
+ *
+ * `plan(await storedRows(model, rows, { target }), { bytes })` plans a file of so many bytes at most.
+ * `quantizeModel(model, plan, { target })` says its exact size before anything is written: `report.bytesAfter`.
  *
  * @param model  the model of the rows, open
  * @param rows  of `analyze`
@@ -86,11 +92,18 @@ export async function storedRows<Row extends PlanRow>(
     const { report } = await quantizeModel(model, ({ name }) => choose(name) ?? "keep", given);
     return report;
   };
-  const measure = (report: QuantizeReport): void => {
+  const kept = new Map<string, number>();
+  const measure = (report: QuantizeReport): number => {
     let bytes = 0;
-    for (const row of report.rows) bytes += row.bytesAfter + (fieldOf(row, "headerBytes") ?? 0);
+    for (const row of report.rows) {
+      bytes += row.bytesAfter + (fieldOf(row, "headerBytes") ?? 0);
+      if (row.scheme === "keep") kept.set(row.name, row.bytesAfter);
+    }
     overhead = Math.max(overhead, report.bytesAfter - bytes);
+    return report.bytesAfter - bytes;
   };
+  /** Bytes of the file of each scheme in addition to those of its rows. */
+  const rest = new Map<string, number>();
   const namesOf = new Map<string, Set<string>>();
   for (const { name, scheme } of list) {
     if (scheme === "keep") continue;
@@ -107,7 +120,7 @@ export async function storedRows<Row extends PlanRow>(
         written.set(row.name, own.set(scheme, row));
       }
       target = report.target;
-      measure(report);
+      rest.set(scheme, measure(report));
     } catch (error) {
       if (!NOT_WRITTEN.includes((error as { readonly code?: string }).code ?? "")) throw error;
     }
@@ -117,7 +130,11 @@ export async function storedRows<Row extends PlanRow>(
   const mixed = new Map(
     Array.from(written, ([name, own]) => [name, [...own.keys()][turn++ % own.size]] as const),
   );
-  if (mixed.size > 1) measure(await write((name) => mixed.get(name)));
+  if (mixed.size > 1) {
+    measure(await write((name) => mixed.get(name)));
+    // Behind larger tensors than in each scheme alone, offsets have more digits.
+    overhead += MORE_DIGITS * mixed.size;
+  }
   // Without any stored scheme the file is that of the kept tensors, if the format can be written at all.
   if (mixed.size === 0) {
     try {
@@ -126,14 +143,20 @@ export async function storedRows<Row extends PlanRow>(
       if (!NOT_WRITTEN.includes((error as { readonly code?: string }).code ?? "")) throw error;
     }
   }
+  // The file of a single weight is measured by each scheme: its size is exact.
+  if (mixed.size === 1) overhead = Math.min(...rest.values());
+  const own = (scheme: string): number =>
+    mixed.size === 1 ? (rest.get(scheme) as number) - overhead : 0;
   const sized = list.map((row): StoredRow<Row> => {
-    if (row.scheme === "keep") return row as StoredRow<Row>;
+    // Formats without a dtype of the model hold its tensors in a wider one.
+    if (row.scheme === "keep")
+      return { ...(row as StoredRow<Row>), bytes: kept.get(row.name) ?? row.bytes };
     const found = written.get(row.name)?.get(row.scheme);
-    const own = { ...row, nominalBytes: row.bytes };
-    if (found === undefined) return { ...own, isWritten: false } as StoredRow<Row>;
+    const nominal = { ...row, nominalBytes: row.bytes };
+    if (found === undefined) return { ...nominal, isWritten: false } as StoredRow<Row>;
     const { bytesAfter: bytes } = found;
-    const headerBytes = fieldOf(found, "headerBytes") ?? 0;
-    return { ...own, bytes, headerBytes } as StoredRow<Row>;
+    const headerBytes = (fieldOf(found, "headerBytes") ?? 0) + own(row.scheme);
+    return { ...nominal, bytes, headerBytes } as StoredRow<Row>;
   });
   return { rows: sized, target, overhead };
 }

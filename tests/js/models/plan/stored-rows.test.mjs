@@ -56,17 +56,18 @@ describe("storedRows", () => {
       const model = await opened();
       const { format } = output;
       const all = await rowsOf(model, { format });
-      const { rows, overhead } = await storedRows(model, all, output);
-      const whole = rows.map((row) => ({ ...row, bytes: row.bytes + (row.headerBytes ?? 0) }));
+      const stored = await storedRows(model, all, output);
       const planFormat = format === "npz" ? "safetensors" : format;
-      const points = frontier(whole, { format: planFormat });
+      const points = frontier(stored, { format: planFormat });
       // npz holds none of the schemes: every plan keeps all tensors.
       assert.ok(format === "npz" ? points.length === 1 : points.length > 2);
       for (const { bytes } of [points[0], points[points.length >> 1], points.at(-1)]) {
-        const planned = plan(whole, { bytes, format: planFormat });
+        const planned = plan(stored, { bytes, format: planFormat });
         const { report } = await quantizeModel(model, planned, output);
         for (const row of report.rows) assert.equal(row.scheme, planned.schemes[row.name]);
-        assert.ok(report.bytesAfter <= planned.bytes + overhead);
+        assert.ok(report.bytesAfter <= planned.fileBytes && planned.fileBytes <= bytes);
+        // The rest is of numbers of fewer digits in headers, and of fewer schemes in config.json.
+        assert.ok(planned.fileBytes - report.bytesAfter < 2048);
       }
       await model.close();
     });
