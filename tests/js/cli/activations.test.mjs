@@ -87,6 +87,26 @@ describe("--activations of zeropoint analyze", () => {
     assert.match(stderr, /: --metric output needs --activations, the inputs of weights\n$/);
   });
 
+  it("marks errors of outputs that are estimated, because a weight has more than 512 inputs", async () => {
+    const wide = { "wide.weight": weights(new Random(3), [32, 640]) };
+    const given = { "wide.weight": weights(new Random(4), [8, 640]) };
+    write(folder, {
+      "wide.safetensors": await safetensors(wide),
+      "given.safetensors": await safetensors(given),
+    });
+    const npz = ["quantize", "given.safetensors", "keep", "-o", "given.npz", "--format", "npz"];
+    assert.equal(run(...npz).code, 0);
+    const args = ["analyze", "wide.safetensors", ...FEW, "--activations", "given.npz"];
+    const { stdout } = run(...args, "--metric", "output");
+    assert.match(
+      stdout,
+      /^outputs +≈ estimated as if the inputs were uncorrelated: of 1 weight with more than 512/m,
+    );
+    assert.match(stdout, /^wide\.weight +81\.9 kB +≈ \d\d\.\d +≈ \d\d\.\d$/m);
+    assert.doesNotMatch(run(...args).stdout, /≈/);
+    assert.match(run(...args, "--csv").stdout, /,moments,[\s\S]*,diagonal,/);
+  });
+
   it("measures again after the file of inputs has changed", () => {
     const args = ["analyze", "model.safetensors", ...FEW, "-o", "rows.json", "--force"];
     const job = (...more) => {

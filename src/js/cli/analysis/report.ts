@@ -51,6 +51,7 @@ export function analysisReport(
     ["file", file],
     ["tensors", `${analyzed.length} analyzed, ${kept.length} kept`],
     ["errors", TITLES[metric]],
+    ...outputsFact(rows, metric),
     ...bytesFact(rows, target),
   ];
   const sections: Section[] = [
@@ -82,6 +83,15 @@ function bytesFact(rows: readonly StoredRow<AnalysisRow>[], target: string | und
   );
   const rest = others.size === 0 ? "" : `; estimates for ${[...others].join(", ")}`;
   return [["bytes", `with scales, as target ${target} stores them${rest}`]];
+}
+
+/** Which errors of outputs are estimates. */
+function outputsFact(rows: readonly AnalysisRow[], metric: MetricName): Fact[] {
+  const names = rows.flatMap(({ name, moments }) => (moments === "diagonal" ? [name] : []));
+  const count = new Set(names).size;
+  if (metric !== "output" || count === 0) return [];
+  const what = `of ${count} weight${count === 1 ? "" : "s"} with more than 512 inputs`;
+  return [["outputs", `≈ estimated as if the inputs were uncorrelated: ${what}`]];
 }
 
 /** The error that the table shows. @throws {Failure} */
@@ -154,7 +164,11 @@ function lineColumns(schemes: readonly string[], metric: MetricName): Column<Lin
         title: scheme.replaceAll("-", "\n"),
         key: scheme,
         value: ({ rows }) => errorOf(rows.get(scheme), metric),
-        show: ({ rows }) => showError(errorOf(rows.get(scheme), metric), metric),
+        show: ({ rows }) => {
+          const row = rows.get(scheme);
+          const isEstimate = metric === "output" && row?.moments === "diagonal";
+          return `${isEstimate ? "≈ " : ""}${showError(errorOf(row, metric), metric)}`;
+        },
       }),
     ),
   ];
@@ -185,7 +199,7 @@ const ROW_COLUMNS: readonly Column<AnalysisRow>[] = [
   ...(
     [
       ...["parameters", "scheme", "bytes", "bytesBefore", "share", "mse", "max", "sqnr", "cosine"],
-      ...["relative", "norm1", "norm2", "outputMse", "outputRelative", "outputSqnr"],
+      ...["relative", "norm1", "norm2", "outputMse", "outputRelative", "outputSqnr", "moments"],
       ...["sha256", "reason"],
     ] as (keyof AnalysisRow)[]
   ).map(
