@@ -53,6 +53,38 @@ export {
 } from "./observers/qconfig-mapping.js";
 export type { RangeObserverOptions } from "./observers/range-observer.js";
 export type { ObserverFactory } from "./observers/with-args.js";
+export {
+  type DequantizeAffineOptions,
+  dequantizeAffine,
+  fakeQuantizeAffine,
+  type QuantizeAffineOptions,
+  quantizeAffine,
+} from "./torch/ao/affine.js";
+export type {
+  AffineDType,
+  AffineQuantized,
+  BlockTensor,
+  ZeroPointDomain,
+  ZeroPointDType,
+} from "./torch/ao/arguments.js";
+export { perAxis, perBlock, perGroup, perRow, perTensor } from "./torch/ao/blocks.js";
+export { type ChooseAffineOptions, chooseQParamsAffine, type Mapping } from "./torch/ao/choose.js";
+export {
+  type ChooseFloat8Options,
+  chooseScaleFloat8,
+  dequantizeFloat8,
+  type Float8Quantized,
+  type QuantizeFloat8Options,
+  quantizeFloat8,
+} from "./torch/ao/float8.js";
+export type { Float8DType, FloatDType } from "./torch/ao/floats.js";
+export {
+  float8Row,
+  int4Tinygemm,
+  int8DynamicActivation,
+  int8Weight,
+  intx,
+} from "./torch/ao/presets.js";
 export { fakeQuantizePerChannel, fakeQuantizePerTensor } from "./torch/fake-quantize.js";
 export type { IntegerTensor } from "./torch/integer-tensor.js";
 export type {

@@ -1,0 +1,50 @@
+// The arguments with which torchao's own configurations call its primitives, for weights of two axes.
+
+import type { ChooseAffineOptions } from "./choose.js";
+import type { ChooseFloat8Options } from "./float8.js";
+
+/** Int8 weights, one scale for each row: Int8WeightOnlyConfig. */
+export const int8Weight: Readonly<ChooseAffineOptions> = /* @__PURE__ */ Object.freeze({
+  mapping: "symmetric",
+  blockSize: [1, -1],
+  dtype: "int8",
+  eps: 2 ** -23,
+  scaleDtype: "float32",
+  zeroPointDtype: "int8",
+  keepdim: true,
+});
+
+/** Int8 activations, one scale for each row, chosen as they come: Int8DynamicActivationInt8WeightConfig. */
+export const int8DynamicActivation: Readonly<ChooseAffineOptions> = int8Weight;
+
+/** Weights of 1 to 8 bits in groups of a row: IntxWeightOnlyConfig. */
+export const intx = (
+  bits: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8,
+  groupSize: number,
+): ChooseAffineOptions => ({
+  mapping: "symmetric",
+  blockSize: [1, groupSize],
+  dtype: `int${bits}`,
+  zeroPointDtype: "int8",
+  keepdim: true,
+});
+
+/** Weights of 4 bits in groups of a row with real zero points, for tinygemm: Int4WeightOnlyConfig. */
+export const int4Tinygemm = (groupSize: number): ChooseAffineOptions => ({
+  mapping: "asymmetric",
+  blockSize: [1, groupSize],
+  dtype: "int32",
+  quantMin: 0,
+  quantMax: 15,
+  eps: 1e-6,
+  scaleDtype: "bfloat16",
+  zeroPointDtype: "bfloat16",
+  zeroPointDomain: "float",
+  preserveZero: false,
+});
+
+/** Float8 with one scale for each row: Float8DynamicActivationFloat8WeightConfig by rows. */
+export const float8Row: Readonly<ChooseFloat8Options> = /* @__PURE__ */ Object.freeze({
+  dtype: "float8_e4m3fn",
+  blockSize: [1, -1],
+});
