@@ -218,6 +218,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         value: "NAME",
         text: "compressed-tensors, ONNX: dynamic quantizes inputs as well; default: float32",
       },
+      { name: "requantize", text: "quantize weights again that are quantized already" },
       { name: "pure", text: "GGUF: one type for all matrices, as llama-quantize --pure" },
       {
         name: "token-embedding-type",
@@ -274,6 +275,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         value: "LIMIT",
         text: "exit with 1 beyond it: a largest difference (0.01) or a least SQNR (30dB)",
       },
+      { name: "allow-missing", text: "let tensors pass that one of the models does not have" },
       ...INCLUDE,
       ...TABLES,
       { name: "output", short: "o", value: "OUT", text: "write to a file" },
@@ -281,7 +283,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       FORCE,
     ],
     notes: [
-      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. Tensors that only B has are listed, but are beyond no tolerance. The exit code is 1 beyond the tolerance, and if no tensor could be compared.",
+      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. The exit code is 1 beyond the tolerance, if a tensor of one model is missing in the other, and if no tensor could be compared.",
     ],
     examples: [
       {

@@ -59,19 +59,27 @@ describe("zeropoint compare", () => {
     assert.equal(rows.find(({ name }) => name === "head.bias").sqnr, "Infinity");
   });
 
-  it("counts a tensor that one model lacks as a difference", () => {
-    const { code, stdout } = compare("a.safetensors", "less.safetensors", "--tolerance", "1");
-    assert.equal(code, 1);
-    assert.match(stdout, /^head\.bias .*missing in b$/m);
-    const args = ["a.safetensors", "less.safetensors", "--tolerance", "1", "--exclude", "*.bias"];
-    assert.equal(compare(...args).code, 0);
-  });
-
-  it("lists tensors that only the second model has, without counting them as differences", () => {
-    const { code, stdout } = compare("less.safetensors", "a.safetensors", "--tolerance", "0");
-    assert.equal(code, 0);
-    assert.match(stdout, /^head\.bias .*missing in a$/m);
-  });
+  for (const [first, second, side] of [
+    ["a.safetensors", "less.safetensors", "b"],
+    ["less.safetensors", "a.safetensors", "a"],
+  ]) {
+    it(`exits with 1 while a tensor is missing in ${side}, unless that is allowed`, () => {
+      for (const tolerance of [[], ["--tolerance", "1"]]) {
+        const { code, stdout } = compare(first, second, ...tolerance);
+        assert.equal(code, 1);
+        assert.match(stdout, new RegExp(`^head\\.bias .*missing in ${side}$`, "m"));
+        assert.match(
+          stdout,
+          /^missing +1 tensor of one model alone: head\.bias .*--allow-missing/m,
+        );
+        assert.equal(compare(first, second, ...tolerance, "--allow-missing").code, 0);
+        assert.equal(compare(first, second, ...tolerance, "--exclude", "*.bias").code, 0);
+      }
+      const { code, stderr } = compare(first, second, "--json", "-o", "missing.json", "--force");
+      assert.equal(code, 1);
+      assert.match(stderr, /1 tensor of one model alone: head\.bias/);
+    });
+  }
 
   it("exits with 1 for models that have no tensor in common", () => {
     const { code, stdout } = compare("a.safetensors", "other.safetensors");

@@ -200,6 +200,15 @@ describe("bitsandbytes", () => {
 });
 
 describe("an unreadable configuration", () => {
+  it("is an error where it is too large to be read", async () => {
+    const { tensors } = LAYOUTS.MLX;
+    const large = { size: 2 ** 26 + 1, read: (_, length) => new Uint8Array(length) };
+    const opening = openModel(fileOf(tensors), {
+      externalData: (name) => (name === "config.json" ? large : new Uint8Array(0)),
+    });
+    await rejects(opening, RangeError, "ZP_UNSUPPORTED_FILE", /"config\.json" .* 67108865 bytes/);
+  });
+
   it("is an error, and Python's numbers in one are none", async () => {
     const { tensors } = LAYOUTS.MLX;
     await rejects(open(tensors, '{"a": '), RangeError, "ZP_INVALID_FILE", /config\.json/);

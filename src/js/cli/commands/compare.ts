@@ -28,21 +28,26 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const options = { signal, onProgress: progress.update };
       for await (const row of compare(a, b, options)) if (isWanted(row.name)) rows.push(row);
       progress.clear();
-      // b may have additional tensors, such as scales and shapes.
+      const missing = rows.filter((row) => row.from === undefined || row.to === undefined);
       const beyond = rows.filter(
-        (row) => isWithin !== undefined && row.from !== undefined && !isWithin(row),
+        (row) => isWithin !== undefined && !missing.includes(row) && !isWithin(row),
       );
+      const missingText = args.has("allow-missing") ? undefined : missingTextOf(missing);
       const title = `${second} compared with ${first}`;
       const beyondText = beyondTextOf(beyond, args.text("tolerance"));
-      const facts = factsOf(first, second, rows, beyondText);
-      const data = { a: first, b: second, beyond: beyond.map(({ name }) => name), rows };
+      const facts = factsOf(first, second, rows, beyondText, missingText);
+      const namesOf = (list: readonly CompareRow[]): string[] => list.map(({ name }) => name);
+      const names = { beyond: namesOf(beyond), missing: namesOf(missing) };
+      const data = { a: first, b: second, ...names, rows };
       const sections = [section(COLUMNS, rows)];
       await writeReport(args, { title, facts, sections, data }, signal);
       const isEmpty = !rows.some(wasCompared);
-      if (beyond.length === 0 && !isEmpty) return EXIT.ok;
+      if (beyond.length === 0 && !isEmpty && missingText === undefined) return EXIT.ok;
       const isShown = formOf(args) === "table" && args.text("output") === undefined;
       if (isShown) return EXIT.different;
-      throw new Failure(EXIT.different, `${title}: ${isEmpty ? NOTHING : beyondText}`);
+      const problems = [beyond.length > 0 ? beyondText : undefined, missingText];
+      const why = problems.filter((text) => text !== undefined).join("; ");
+      throw new Failure(EXIT.different, `${title}: ${isEmpty ? NOTHING : why}`);
     } finally {
       await b.close();
     }
@@ -69,6 +74,14 @@ const wasCompared = ({ reason }: CompareRow): boolean => reason === undefined;
 
 const NOTHING = "nothing to compare: no tensor of a has its name and shape in b";
 
+/** The tensors that one model lacks: how many, and the names of some; undefined if there is none. */
+function missingTextOf(missing: readonly CompareRow[]): string | undefined {
+  if (missing.length === 0) return undefined;
+  const some = missing.slice(0, 3).map(({ name, reason }) => `${name} (${reason})`);
+  const count = missing.length === 1 ? "1 tensor" : `${missing.length} tensors`;
+  return `${count} of one model alone: ${some.join(", ")}${missing.length > 3 ? " …" : ""}; --allow-missing lets them pass`;
+}
+
 /** The tensors beyond the tolerance: how many, and the names of some. */
 function beyondTextOf(
   beyond: readonly CompareRow[],
@@ -86,6 +99,7 @@ function factsOf(
   second: string,
   rows: readonly CompareRow[],
   beyondText: string | undefined,
+  missingText: string | undefined,
 ): Fact[] {
   const equal = rows.filter((row) => row.equal).length;
   const compared = rows.filter(wasCompared).length;
@@ -103,6 +117,7 @@ function factsOf(
     ],
     ["largest", compared > 0 ? `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB` : NOTHING],
     ...(beyondText === undefined ? [] : [["beyond", beyondText] as const]),
+    ...(missingText === undefined ? [] : [["missing", missingText] as const]),
   ];
 }
 

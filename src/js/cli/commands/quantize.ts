@@ -174,6 +174,7 @@ async function optionsOf(args: Arguments): Promise<JobOptions> {
     ...(target !== undefined && { target }),
     ...(activations !== undefined && { activations }),
     ...(args.has("pure") && { pure: true }),
+    ...(args.has("requantize") && { requantize: true }),
     ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
     ...(outputTensorType !== undefined && { outputTensorType }),
     ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),

@@ -37,6 +37,7 @@ export interface JobOptions {
   readonly target?: string;
   readonly activations?: string;
   readonly pure?: boolean;
+  readonly requantize?: boolean;
   readonly tokenEmbeddingType?: string;
   readonly outputTensorType?: string;
   /** Hash of the file of importance. */

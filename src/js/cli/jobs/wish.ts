@@ -67,6 +67,7 @@ export async function hashOfFile(path: string): Promise<string> {
 /** Options for `quantizeModel`. */
 export function modelOptions(options: JobOptions): QuantizeModelOptions {
   const { format, target, activations, pure, tokenEmbeddingType, outputTensorType } = options;
+  const { requantize } = options;
   return {
     // The library checks the names.
     ...(format !== undefined && { format: format as QuantizeModelOptions["format"] }),
@@ -75,6 +76,7 @@ export function modelOptions(options: JobOptions): QuantizeModelOptions {
     }),
     ...(target !== undefined && { target }),
     ...(pure !== undefined && { pure }),
+    ...(requantize !== undefined && { requantize }),
     ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
     ...(outputTensorType !== undefined && { outputTensorType }),
   };

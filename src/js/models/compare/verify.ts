@@ -10,6 +10,7 @@ import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/mod
 import { openModel } from "../open/open.js";
 import { type FileSource, openSource } from "../open/sources.js";
 import { type OutputReader, readOutput } from "../quantize/output.js";
+import { LEFT_OUT } from "../quantize/requantize.js";
 import type { OutputFile, QuantizeModelResult, QuantizeProgress } from "../quantize/types.js";
 import { rowOf } from "./compare.js";
 import type { CompareRow } from "./row.js";
@@ -92,7 +93,8 @@ export async function verifyOutput(
   if (main === undefined || report === undefined) {
     throw wrongKind("ZP_INVALID_OPTION", where, "result", "the result of quantizeModel", result);
   }
-  const kept = report.rows.filter(({ scheme }) => scheme === "keep").map(({ name }) => name);
+  const namesOf = (wanted: string): Set<string> =>
+    new Set(report.rows.filter(({ scheme }) => scheme === wanted).map(({ name }) => name));
   const isMade = ({ reader }: Output): boolean => written !== undefined || !reader.isStreamed;
   const made = [...outputs.values()].filter(isMade);
   const total = made.reduce((bytes, { file }) => bytes + file.size, 0);
@@ -110,7 +112,7 @@ export async function verifyOutput(
       const problem = await differenceOf(where, file, other, progress).finally(other?.close);
       if (problem !== undefined) problems.push(problem);
     }
-    const limits = { kept: new Set(kept), minSqnr };
+    const limits = { kept: namesOf("keep"), leftOut: namesOf(LEFT_OUT), minSqnr };
     const openResult = () => openModel(open(main), { externalData: open, signal });
     const tensors = await verifyTensors(where, model, openResult, limits, progress).catch(
       (error: ZeropointError) => {
@@ -205,6 +207,8 @@ function firstDifference(a: Uint8Array, b: Uint8Array): number {
 /** Tensors that must be equal, and the least SQNR of the others. */
 interface Limits {
   readonly kept: ReadonlySet<string>;
+  /** Tensors that are not written. */
+  readonly leftOut: ReadonlySet<string>;
   readonly minSqnr: number;
 }
 
@@ -226,6 +230,7 @@ async function verifyTensors(
   try {
     for (const tensor of inFileOrder(model, result)) {
       const { name } = tensor;
+      if (limits.leftOut.has(name)) continue;
       const advance = (bytes: number): void => progress.add(bytes, name);
       const row = await rowOf(where, model, result, tensor, result.tensors.get(name), advance);
       await opened.checkUnchanged(where);

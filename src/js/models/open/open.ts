@@ -109,7 +109,11 @@ export async function openModel(
         if (externalData === undefined && !isMissing(error)) throw error;
         return undefined;
       });
-      if (found === undefined || found.size > MAX_BESIDE) return undefined;
+      if (found === undefined) return undefined;
+      if (found.size > MAX_BESIDE) {
+        const problem = `${JSON.stringify(name)} beside the model has ${found.size} bytes, and at most ${MAX_BESIDE} are read`;
+        throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
+      }
       // options.externalData may give no bytes for a file that it does not have.
       if (externalData !== undefined && found.size === 0) return undefined;
       return await readBytes(where, found, 0, found.size);

@@ -1,11 +1,14 @@
 // The tensors of a model as a writer takes them: to quantize, or to copy.
 
+import { fieldOf } from "../../base/fields.js";
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
+import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/unclaimed.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
 import { type ModelTensor, weightsOf } from "../open/model.js";
 import { type ValueSource, valueSourceOf, valuesOfFile } from "../open/value-source.js";
 import type { StoredWeight } from "../weights/weight.js";
+import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
 
 /** A tensor of the source: what it is for the model, and the tensor of the file to copy. */
@@ -30,35 +33,100 @@ export interface FileItems {
 const sizeOfParts = (files: ReadonlyMap<string, FileTensor>, weight: StoredWeight): number =>
   Object.values(weight.parts).reduce((sum, part) => sum + (files.get(part)?.byteLength ?? 0), 0);
 
-/** The source's own files. Parts of quantized tensors are copied. */
+/** The source's own files, and what becomes of weights that are quantized again. */
+export interface ShardItems {
+  readonly files: readonly FileItems[];
+  /** Names of weights that are written from their values. */
+  readonly rewritten: ReadonlySet<string>;
+  /** Tensors that are left out: scales of the activations of rewritten weights. */
+  readonly leftOut: readonly FileTensor[];
+  /** Whether weights of the source keep their quantization. */
+  readonly isAnyLeft: boolean;
+}
+
+/** A tensor that tells readers how float8 is scaled in a whole file. */
+const FILE_MARKER = /(^|\.)scaled_fp8$/;
+
+/**
+ * The source's own files. Parts of quantized tensors are copied.
+ * @param isRewritten  whether a quantized weight is written from its values, in place of its parts
+ */
 export function shardsOf(
   { where, core, model, document }: Job,
   own: SafetensorsDocument,
-): FileItems[] {
+  isRewritten: (weight: ModelTensor) => boolean,
+): ShardItems {
   const byPart = new Map<string, { readonly weight: StoredWeight; readonly isFirst: boolean }>();
+  const rewritten = new Set<string>();
+  const modules = new Set<string>();
+  let isAnyLeft = false;
+  let hasFloat8 = false;
   for (const weight of weightsOf(model).values()) {
     Object.values(weight.parts).forEach((part, i) => {
       byPart.set(part, { weight, isFirst: i === 0 });
     });
+    const tensor = model.tensors.get(weight.name) as ModelTensor;
+    if (isReadableQuantized(tensor) && isRewritten(tensor)) {
+      rewritten.add(weight.name);
+      modules.add(weight.name.replace(/\.?weight$/, ""));
+    } else {
+      isAnyLeft = true;
+      hasFloat8 ||= weight.dtype.startsWith("float8");
+    }
   }
-  return own.shards.map(({ file, metadata, tensors }) => ({
-    file,
-    metadata,
-    items: Array.from(tensors.values(), (each): Item => {
-      const part = byPart.get(each.name);
-      if (part === undefined) {
-        const tensor = model.tensors.get(each.name) ?? plain(each);
-        const values = isDecodable(each.dtype) ? valuesOfFile(where, core, each) : undefined;
-        return { tensor, file: each, values, bytesBefore: each.byteLength };
+  const leftOut: FileTensor[] = [];
+  const isLeftOut = (name: string): boolean => {
+    const [module, last] = splitName(name);
+    if (modules.has(module) && isOfActivations(last)) return true;
+    return rewritten.size > 0 && !hasFloat8 && FILE_MARKER.test(name);
+  };
+  const itemOf = (each: FileTensor): readonly Item[] => {
+    const part = byPart.get(each.name);
+    if (part === undefined) {
+      if (isLeftOut(each.name)) {
+        leftOut.push(each);
+        return [];
       }
-      const { layout } = part.weight;
-      const tensor = { ...plain(each), isQuantized: true, ...(layout !== undefined && { layout }) };
-      if (!part.isFirst) return { tensor, file: each, values: undefined, bytesBefore: undefined };
-      const { name } = part.weight;
-      const bytesBefore = sizeOfParts(document.files, part.weight);
-      return { tensor: { ...tensor, name }, file: each, values: undefined, bytesBefore };
-    }),
+      const tensor = model.tensors.get(each.name) ?? plain(each);
+      const values = isDecodable(each.dtype) ? valuesOfFile(where, core, each) : undefined;
+      return [{ tensor, file: each, values, bytesBefore: each.byteLength }];
+    }
+    const { name, layout } = part.weight;
+    const bytesBefore = sizeOfParts(document.files, part.weight);
+    if (rewritten.has(name)) {
+      if (!part.isFirst) return [];
+      const tensor = asFloat(model.tensors.get(name) as ModelTensor, floatTypeOf(model));
+      const { shape, dtype } = part.weight;
+      const file = { ...each, name, shape, dtype, bytes: () => each.bytes() };
+      return [{ tensor, file, values: valueSourceOf(where, model, name), bytesBefore }];
+    }
+    const tensor = { ...plain(each), isQuantized: true, ...(layout !== undefined && { layout }) };
+    if (!part.isFirst) return [{ tensor, file: each, values: undefined, bytesBefore: undefined }];
+    return [{ tensor: { ...tensor, name }, file: each, values: undefined, bytesBefore }];
+  };
+  const files = own.shards.map(({ file, metadata, tensors }) => ({
+    ...{ file, metadata: withoutModules(metadata, modules) },
+    items: [...tensors.values()].flatMap(itemOf),
   }));
+  return { files, rewritten, leftOut, isAnyLeft };
+}
+
+/** ComfyUI's text about the quantization of modules. */
+const QUANTIZATION_KEY = "_quantization_metadata";
+
+/** Metadata that describe no quantization of some modules. */
+function withoutModules(
+  metadata: ReadonlyMap<string, string>,
+  modules: ReadonlySet<string>,
+): ReadonlyMap<string, string> {
+  const text = metadata.get(QUANTIZATION_KEY);
+  if (text === undefined || modules.size === 0) return metadata;
+  const given = JSON.parse(text) as { readonly layers?: Readonly<Record<string, unknown>> };
+  const layers = Object.entries(given.layers ?? {}).filter(([name]) => !modules.has(name));
+  const rest = new Map(metadata);
+  if (layers.length === 0) rest.delete(QUANTIZATION_KEY);
+  else rest.set(QUANTIZATION_KEY, JSON.stringify({ ...given, layers: Object.fromEntries(layers) }));
+  return rest;
 }
 
 /** All tensors for one file of another format; quantized ones as float32. */
@@ -73,6 +141,8 @@ export function itemsOf({ where, model, document }: Job): FileItems {
   const weights = weightsOf(model);
   const items = Array.from(model.tensors.values(), (tensor): Item => {
     const weight = weights.get(tensor.name);
+    const refusal = weight && fieldOf(weight, "refusal");
+    if (refusal !== undefined) throw refusal(where);
     const { name, shape } = tensor;
     const file =
       document.files.get(name) ?? document.files.get(Object.values(weight?.parts ?? {})[0]);

@@ -22,6 +22,7 @@ import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
 import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { outputFile, Progress } from "./output.js";
+import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
 import { parseForTarget } from "./safetensors/schemes.js";
@@ -49,6 +50,11 @@ export interface QuantizeModelOptions {
    * matrix product. Default: "float32", or as the preset says that the scheme names.
    */
   activations?: "float32" | "dynamic" | undefined;
+  /**
+   * Quantizes weights again that are quantized already: float8, GPTQ, GGUF's block types and others, from the values that
+   * `read` gives. Each value is then rounded twice. Default: they are kept, and a note of the report says so.
+   */
+  requantize?: boolean | undefined;
   /** GGUF: one type for all matrices, as `llama-quantize --pure`. */
   pure?: boolean | undefined;
   /**
@@ -83,7 +89,7 @@ export interface QuantizeModelOptions {
 
 const OPTIONS = [
   ...["format", "target", "activations", "pure", "imatrix", "signal", "onProgress"],
-  ...["verifyWith", "verifyInputs", "tokenEmbeddingType", "outputTensorType"],
+  ...["verifyWith", "verifyInputs", "tokenEmbeddingType", "outputTensorType", "requantize"],
 ] as const;
 
 /** The writers of all formats: folders beside this file, downloaded when their format is written. */
@@ -151,7 +157,12 @@ export async function quantizeModel(
   signal?.throwIfAborted();
   const parse = (argument: string, name: unknown): Scheme =>
     parseForTarget(where, argument, name, target);
-  const wish = readWish(where, model, scheme, parse);
+  const requantize = checkBoolean(where, "options.requantize", given.requantize, false);
+  const floatType = floatTypeOf(model);
+  /** A tensor as the choice of its scheme sees it. */
+  const chosen = (tensor: ModelTensor): ModelTensor =>
+    requantize && isReadableQuantized(tensor) ? asFloat(tensor, floatType) : tensor;
+  const wish = readWish(where, model, scheme, parse, chosen);
   const isDynamic = target === "compressed-tensors" && isDynamicPreset(scheme);
   const activations = checkChoice(
     where,
@@ -166,9 +177,9 @@ export async function quantizeModel(
   const wanted = new Set<string>();
   const job: Job = {
     ...{ where, core, model, document, wish, target, activations, pure, imatrix, signal },
-    ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
+    ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType, requantize },
     assign: (tensor) => {
-      const assignment = assign(tensor);
+      const assignment = assign(chosen(model.tensors.get(tensor.name) ?? tensor));
       if (assignment.scheme.kind !== "keep") wanted.add(tensor.name);
       return assignment;
     },
@@ -184,7 +195,8 @@ export async function quantizeModel(
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
   const notes = [
     ...[...written.notes, ...keptNotes(rows, wanted, bytesBefore)],
-    ...[...notesOf(wish, model), ...unreadableNotes(document)],
+    ...[...quantizedNotes(model, rows, wish), ...notesOf(wish, model)],
+    ...unreadableNotes(document),
   ];
   const outputs = fieldOf(written, "outputs");
   const verified = outputs === undefined ? {} : { outputs };
@@ -226,6 +238,30 @@ function keptNotes(
   return [
     `${kept.length} of ${own.length} weights, ${share} % of the model's bytes, stay as they were: ${why}`,
   ];
+}
+
+/** Weights that were quantized before: how many were quantized again, and how many are kept. */
+function quantizedNotes(model: Model, rows: readonly QuantizedRow[], wish: Wish): string[] {
+  const isKeep = wish.kind === "uniform" && wish.name.toLowerCase() === "keep";
+  const own = rows.filter(({ name }) => {
+    const tensor = model.tensors.get(name);
+    return tensor !== undefined && isReadableQuantized(tensor);
+  });
+  if (own.length === 0 || isKeep) return [];
+  const kept = own.filter(({ scheme }) => scheme === "keep").length;
+  const count = (weights: number): string => (weights === 1 ? "1 weight" : `${weights} weights`);
+  const notes: string[] = [];
+  if (kept > 0 && wish.kind === "uniform") {
+    notes.push(
+      `${count(kept)} of the model are quantized already and not quantized again; requantize: true does that`,
+    );
+  }
+  if (kept < own.length) {
+    notes.push(
+      `${count(own.length - kept)} of the model were quantized before: their values are rounded twice, and errors are those of the second rounding alone`,
+    );
+  }
+  return notes;
 }
 
 /** Members of the file that are left out. */

@@ -31,7 +31,7 @@ export interface QuantizedRow {
   readonly name: string;
   /** Its dtype in the model. */
   readonly from: FileDType;
-  /** The scheme, or "keep". */
+  /** The scheme, or "keep"; "left out" for scales of activations of a weight that is quantized again. */
   readonly scheme: string;
   /** Bytes of the tensor in the model. */
   readonly bytesBefore: number;
@@ -143,6 +143,8 @@ export interface Job {
   /** What inputs of layers become while the model runs: "dynamic" is for compressed-tensors and ONNX. */
   readonly activations: "float32" | "dynamic";
   readonly pure: boolean;
+  /** Whether weights that are quantized already are quantized again, from their values. */
+  readonly requantize: boolean;
   /** Types of single tensors, as the user gave them: the GGUF writer checks them. */
   readonly tokenEmbeddingType: unknown;
   readonly outputTensorType: unknown;

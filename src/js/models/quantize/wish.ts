@@ -25,12 +25,21 @@ export type SchemeParser = (argument: string, name: unknown) => Scheme;
 
 /**
  * Reads the wish.
+ * @param chosen  a tensor as the choice of its scheme sees it
  * @throws {TypeError} `ZP_INVALID_SCHEME` for another kind of value
  * @throws {RangeError} `ZP_INVALID_SCHEME` for names that no scheme has; `ZP_INVALID_MODEL` for a plan of another model
  */
-export function readWish(where: string, model: Model, given: unknown, parse: SchemeParser): Wish {
+export function readWish(
+  where: string,
+  model: Model,
+  given: unknown,
+  parse: SchemeParser,
+  chosen: (tensor: ModelTensor) => ModelTensor,
+): Wish {
   if (typeof given === "string") return { kind: "uniform", name: given };
-  if (typeof given === "function") return askEach(where, model, given as SchemeFunction, parse);
+  if (typeof given === "function") {
+    return askEach(where, model, given as SchemeFunction, parse, chosen);
+  }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     const wanted = "the name of a scheme, a plan with schemes, or a function";
     throw wrongKind("ZP_INVALID_SCHEME", where, "scheme", wanted, given);
@@ -67,10 +76,16 @@ function readPlan(
 }
 
 /** Calls the function for each tensor that can be quantized. */
-function askEach(where: string, model: Model, choose: SchemeFunction, parse: SchemeParser): Wish {
+function askEach(
+  where: string,
+  model: Model,
+  choose: SchemeFunction,
+  parse: SchemeParser,
+  chosen: (tensor: ModelTensor) => ModelTensor,
+): Wish {
   const schemes = new Map<string, Scheme>();
   for (const [name, tensor] of model.tensors) {
-    if (refusedReason(tensor) !== undefined) continue;
+    if (refusedReason(chosen(tensor)) !== undefined) continue;
     const answer: unknown = choose({ ...tensor });
     if (answer === undefined) continue;
     if (typeof answer !== "string") {

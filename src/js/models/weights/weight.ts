@@ -28,6 +28,8 @@ export interface StoredWeight {
   readonly layout?: string | undefined;
   /** Tensors beside one of unknown quantization, which are listed as tensors of their own. */
   readonly beside?: readonly string[] | undefined;
+  /** The error of reading one of unknown quantization. @param where  the called function, for messages */
+  readonly refusal?: ((where: string) => Error) | undefined;
   /** Its logical name; the name of the tensor of its codes, if that has the module's name. */
   readonly name: string;
   readonly shape: readonly number[];
@@ -66,6 +68,7 @@ export function unknownWeight(
   };
   return {
     ...{ name, shape, dtype, layout: UNKNOWN, beside, parts: { codes: name } },
+    refusal: refuse,
     window: {
       unit: 1,
       async read() {

@@ -105,7 +105,7 @@ describe("quantizeModel to npz and npy", () => {
 });
 
 describe("quantizeModel from GGUF to safetensors", () => {
-  it("quantizes block types anew, and writes them as float32 where they are kept", async () => {
+  it("quantizes block types again if asked to, and writes them as float32 where they are kept", async () => {
     const x = { data: w, shape: [64, 96] };
     const blocks = quantizeBlocks(x, "q8_0");
     const file = await collect(
@@ -121,7 +121,9 @@ describe("quantizeModel from GGUF to safetensors", () => {
       ),
     );
     const model = await openModel(file);
-    const result = await quantizeModel(model, "int4-g32", { format: "safetensors", target: "mlx" });
+    const result = await quantizeModel(model, "int4-g32", {
+      ...{ format: "safetensors", target: "mlx", requantize: true },
+    });
     const { tensors } = openBytes(await outputBytes(result.files[0]));
     assert.equal(tensors["blk.0.ffn_up.weight"].dtype, "U32");
     assert.equal(tensors["position_embd.weight"].dtype, "F32");
@@ -159,7 +161,7 @@ describe("quantizeModel of what save wrote", () => {
     sameDeep(loaded.q.scale.data, q.scale.data);
     sameDeep(loaded.x.data, quantize({ data: w, shape: [64, 96] }, { axis: 0 }).data);
     const row = report.rows.find(({ name }) => name === "q");
-    assert.deepEqual([row.scheme, row.reason], ["keep", "already quantized (uint8)"]);
+    assert.deepEqual([row.scheme, row.reason], ["keep", "already quantized (int4)"]);
     const rows = [];
     for await (const each of compare(model, await openOutput(openModel, files))) rows.push(each);
     assert.deepEqual(rows.map(({ name, equal }) => [name, equal]).sort(), [

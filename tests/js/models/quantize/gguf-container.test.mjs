@@ -36,7 +36,7 @@ describe("quantizeModel from other formats to GGUF", () => {
       code: "ZP_UNSUPPORTED_DTYPE",
       message:
         'quantizeModel: tensor "layer.weight" is quantized already (int8), and only GGUF\'s own types are ' +
-        'kept in GGUF; format "npz" writes its values',
+        'kept in GGUF; requantize: true quantizes its values again; format "npz" writes its values',
     });
   });
 

@@ -1,6 +1,7 @@
 // The quantization part of a checkpoint's config.json.
 
 import { rangeError } from "../../../base/errors.js";
+import { expressionOf } from "./expressions.js";
 
 /** Rows and columns that share a scale. */
 export interface ScaleBlock {
@@ -98,8 +99,15 @@ function findIn(config: Record<string, unknown>, depth = 0): Record<string, unkn
   return undefined;
 }
 
+/** Names of modules that are not quantized, or expressions. */
+interface Ignored {
+  test(module: string): boolean;
+  /** Expressions that are not read. */
+  readonly unread: readonly string[];
+}
+
 /** Names, or expressions after "re:", of modules that are not quantized. */
-function ignoredIn(given: Record<string, unknown>): (module: string) => boolean {
+function ignoredIn(given: Record<string, unknown>): Ignored {
   const lists = ["ignore", "ignored_layers", "modules_to_not_convert", "llm_int8_skip_modules"];
   const names = [...lists, "exclude", "exclude_modules", "exclude_layers"].flatMap((key) => {
     const list = given[key];
@@ -107,9 +115,11 @@ function ignoredIn(given: Record<string, unknown>): (module: string) => boolean 
       ? list.filter((name): name is string => typeof name === "string")
       : [];
   });
+  const unread: string[] = [];
   const tests = names.map((name): ((module: string) => boolean) => {
     if (name.startsWith("re:")) {
       const pattern = expressionOf(name.slice(3));
+      if (pattern === undefined) unread.push(name);
       return (module) => pattern?.test(module) === true;
     }
     if (name.includes("*")) {
@@ -125,37 +135,25 @@ function ignoredIn(given: Record<string, unknown>): (module: string) => boolean 
     }
     return (module) => `.${module}.`.includes(`.${name.replace(/\.$/, "")}.`);
   });
-  return (module) => tests.some((test) => test(module));
-}
-
-/** Letters of a name that expressions are tried on. */
-const MOST_LETTERS = 200;
-
-/**
- * An expression of Python that matches a name from its beginning. Those that could take long are left out: a file is
- * not trusted, and what it does not say, shapes do.
- * @returns undefined for an expression with more than two repetitions of any length, or with a repeated group
- */
-function expressionOf(text: string): { test(name: string): boolean } | undefined {
-  const own = text.replace(/\.\*\$?$/, "");
-  const repetitions = own.match(/[*+]|\{\d*,/g)?.length ?? 0;
-  if (repetitions > 2 || own.length > 500 || /\)[*+{?]/.test(own)) return undefined;
-  try {
-    const pattern = new RegExp(`^(?:${own})`);
-    return { test: (name) => name.length <= MOST_LETTERS && pattern.test(name) };
-  } catch {
-    return undefined;
-  }
+  return { unread, test: (module) => tests.some((test) => test(module)) };
 }
 
 /** GPTQModel's rules: "-:expression" for modules that are not quantized, "+:expression" or "expression" with values. */
-function dynamicOf(value: unknown): QuantizationConfig["dynamic"] {
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, form]) => {
+function dynamicOf(value: unknown): {
+  readonly rules: QuantizationConfig["dynamic"];
+  /** Expressions that are not read. */
+  readonly unread: readonly string[];
+} {
+  const unread: string[] = [];
+  const rules = Object.entries(isObject(value) ? value : {}).flatMap(([key, form]) => {
     const pattern = expressionOf(key.replace(/^[-+]:/, ""));
-    if (pattern === undefined) return [];
+    if (pattern === undefined) {
+      unread.push(key);
+      return [];
+    }
     return [[pattern, key.startsWith("-:") ? undefined : formOf(form)] as const];
   });
+  return { rules, unread };
 }
 
 const formOf = (value: unknown): ModuleForm => {
@@ -258,6 +256,8 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
     addBlock(own.block_structure);
   }
   const dynamic = dynamicOf(given.dynamic);
+  const ignored = ignoredIn(given);
+  const [unread] = [...dynamic.unread, ...ignored.unread];
   const groupSize = Number.isInteger(given.group_size) ? (given.group_size as number) : undefined;
   const [, major, minor] = /^(\d+)\.(\d+)\./.exec(text("version") ?? "") ?? [undefined, "1", "0"];
   const isOldPacking = method === "compressed-tensors" && major === "0" && Number(minor) < 17;
@@ -269,17 +269,19 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
       bits: [...bits],
       groupSize,
       modules,
-      dynamic,
+      dynamic: dynamic.rules,
       checkpointFormat,
       method,
       isOldPacking,
       blocks,
     },
-    isIgnored: ignoredIn(given),
+    isIgnored: ignored.test,
     hasZeroPoints: typeof symmetric === "boolean" ? !symmetric : undefined,
     hasGroupIndex:
       (isGptq && given.desc_act === true && groupSize !== -1) || actorder === "group" || undefined,
-    refused: refusalOf(method, given, isGptq ? checkpointFormat : undefined, [...bits]),
+    refused:
+      refusalOf(method, given, isGptq ? checkpointFormat : undefined, [...bits]) ??
+      (unread === undefined ? undefined : `the expression ${JSON.stringify(unread)}`),
   };
 }
 

@@ -40,6 +40,9 @@ const OF_CODES =
 const OF_ACTIVATIONS =
   /^((input|output|act|activation|[qkv]|kv|[qkv]_proj|prob|bmm\w*)_(scale|zero|global_scale|amax)\w*|scale_input|scale_output)$/i;
 
+/** Whether a name within a module is that of a scale, or another number, of its activations. */
+export const isOfActivations = (name: string): boolean => OF_ACTIVATIONS.test(name);
+
 /** Names of ordinary tensors in the module of a weight. */
 const ORDINARY = /(^|_)bias$|^running_(mean|var)$|^num_batches_tracked$/;
 
@@ -54,7 +57,7 @@ const FILE_MARKER = /(^|\.)scaled_fp8$/;
 const MARKS = /\.(comfy_quant|quant_map|nested_quant_map|quant_state\.\w+|weight_format)$/;
 
 /** What a name is called within its module, and the module. */
-function splitName(name: string): [module: string, own: string] {
+export function splitName(name: string): [module: string, own: string] {
   const dot = name.lastIndexOf(".");
   return [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)];
 }

@@ -1,5 +1,6 @@
 // A tensor of a file in another dtype, converted tile by tile while it is written.
 
+import { BLOCK_NAMES } from "../../../base/block-types.js";
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
 import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
@@ -34,9 +35,15 @@ const WIDER: { readonly [dtype: string]: FileDType } = {
 export const storedType = (dtype: FileDType): FileDType | undefined =>
   ggmlTypeNumber(dtype) >= 0 ? dtype : WIDER[dtype];
 
-/** Whether a tensor of one dtype can be converted to another one. */
-export const isConvertible = (from: FileDType, to: FileDType): boolean =>
-  from === to || FLOATS.includes(from) || storedType(from) === to;
+/**
+ * Whether a tensor of one dtype can be converted to another one.
+ * @param requantize  whether block types can, too
+ */
+export const isConvertible = (from: FileDType, to: FileDType, requantize: boolean): boolean =>
+  from === to ||
+  FLOATS.includes(from) ||
+  storedType(from) === to ||
+  (requantize && (BLOCK_NAMES as readonly string[]).includes(from));
 
 /**
  * A tensor in another dtype: float32 converted row by row, as ggml does.
@@ -75,7 +82,7 @@ async function* convert(
     try {
       converted = convertTile(core, tile, dtype, range.importance);
     } catch (error) {
-      throw located(where, error, tensor.name, tile, range.begin);
+      throw located(where, core, error, tensor.name, tile, range.begin);
     }
     yield converted;
   }
@@ -129,6 +136,7 @@ async function readTile(tensor: FileTensor, range: TileRange | undefined): Promi
 /** An error of a tile as one of its tensor. @param begin  index of the tile's first value in the tensor */
 function located(
   where: string,
+  core: KeptCore,
   error: unknown,
   name: string,
   tile: StoredTile,
@@ -137,7 +145,7 @@ function located(
   const { code, message } = error as Partial<ZeropointError>;
   if (code !== "ZP_NON_FINITE") return error;
   const label = `tensor ${JSON.stringify(name)}`;
-  const values = valuesOf(tile);
+  const values = valuesOf(core, tile);
   const index = values.findIndex((value) => !Number.isFinite(value));
   const problem =
     index < 0

@@ -48,6 +48,8 @@ export interface LlamaQuantizeOptions {
   readonly tokenEmbedding?: FileDType | undefined;
   readonly output?: FileDType | undefined;
   readonly importance?: Importance | undefined;
+  /** Convert weights that are quantized already, as llama-quantize --allow-requantize. */
+  readonly requantize?: boolean;
 }
 
 /**
@@ -60,17 +62,18 @@ export function llamaQuantize(
   core: KeptCore,
   { metadata, tensors }: GGUFParts,
   fileType: FileType,
-  { pure = false, tokenEmbedding, output, importance }: LlamaQuantizeOptions = {},
+  options: LlamaQuantizeOptions = {},
 ): GGUFConversion {
+  const { pure = false, tokenEmbedding, output, importance, requantize = false } = options;
   const sources = [...tensors.values()].sort(byLayer);
   const hasImportance = importance !== undefined;
-  const options = { fileType, pure, tokenEmbedding, output, hasImportance };
+  const own = { fileType, pure, tokenEmbedding, output, hasImportance };
   const facts = factsOf(metadata, sources);
-  const choices = chooseTensorTypes(where, sources, facts, options);
+  const choices = chooseTensorTypes(where, sources, facts, own);
   const converted = sources.map((source, i) => {
     const { dtype } = choices[i];
     const weights = importanceFor(where, importance, source, dtype, fileType);
-    return trimmed(convertOne(where, core, source, choices[i], weights));
+    return trimmed(convertOne(where, core, source, choices[i], weights, requantize));
   });
   const number = fileType.number ?? numberOf(metadata, sources);
   const keys = quantizedKeys(metadata, number, importance);
@@ -109,6 +112,7 @@ export function convertGGUF(
   { metadata, tensors }: GGUFParts,
   choose: (tensor: FileTensor) => TensorChoice,
   importance?: Importance,
+  requantize = false,
 ): GGUFConversion {
   const converted = Array.from(tensors.values(), (source) => {
     const choice = choose(source);
@@ -116,7 +120,7 @@ export function convertGGUF(
       choice.dtype === source.dtype
         ? undefined
         : importanceOf(where, importance, source.name, source.shape);
-    return convertOne(where, core, source, choice, weights);
+    return convertOne(where, core, source, choice, weights, requantize);
   });
   const number = guessFileType(weightTypes(converted));
   const keys = quantizedKeys(metadata, number, importance);
@@ -133,11 +137,14 @@ function convertOne(
   source: FileTensor,
   choice: TensorChoice,
   importance: Float32Array | undefined,
+  requantize: boolean,
 ): ConvertedTensor {
   const { dtype } = choice;
   const reason = fieldOf(choice, "reason");
-  if (!isConvertible(source.dtype, dtype)) {
-    const problem = `tensor ${JSON.stringify(source.name)} has dtype ${source.dtype}, which is not converted to ${dtype}`;
+  if (!isConvertible(source.dtype, dtype, requantize)) {
+    const isBlock = isConvertible(source.dtype, dtype, true);
+    const hint = isBlock ? ": requantize: true converts its values, which are rounded twice" : "";
+    const problem = `tensor ${JSON.stringify(source.name)} has dtype ${source.dtype}, which is not converted to ${dtype}${hint}`;
     throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
   }
   const tensor = convertTensor(where, core, source, dtype, importance);

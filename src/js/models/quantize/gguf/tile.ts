@@ -1,9 +1,10 @@
 // The values of one tile, from one dtype to another.
 
 import { type KeptCore, runOn } from "../../../core/init.js";
-import { decodeValues, type FileDType } from "../../../formats/dtypes.js";
+import type { FileDType } from "../../../formats/dtypes.js";
 import { type BlockType, quantizeBlocks } from "../../../quantize/blocks.js";
 import type { TensorInput } from "../../../tensor/check.js";
+import { decodeTile } from "../../open/values.js";
 import { checkScales } from "./check-scales.js";
 
 const INTEGERS: {
@@ -33,9 +34,9 @@ export function convertTile(
   importance: Float32Array | undefined,
 ): Uint8Array {
   const integers = INTEGERS[dtype];
-  if (integers !== undefined) return new Uint8Array(integers.from(valuesOf(stored)).buffer);
-  if (dtype === "float32") return new Uint8Array(valuesOf(stored).buffer);
-  const x = tensorOf(stored, importance?.length ?? stored.count);
+  if (integers !== undefined) return new Uint8Array(integers.from(valuesOf(core, stored)).buffer);
+  if (dtype === "float32") return new Uint8Array(valuesOf(core, stored).buffer);
+  const x = tensorOf(core, stored, importance?.length ?? stored.count);
   const weights = importance && { importance: { data: importance, shape: [importance.length] } };
   const type = BLOCK_TYPES[dtype] ?? (dtype as BlockType);
   const bytes = runOn(core("quantizeModel"), () => quantizeBlocks(x, type, weights));
@@ -44,11 +45,11 @@ export function convertTile(
 }
 
 /** The values of a tile as a tensor; float32 and half floats without a copy where they are aligned. */
-function tensorOf(stored: StoredTile, columns: number): TensorInput {
+function tensorOf(core: KeptCore, stored: StoredTile, columns: number): TensorInput {
   const { bytes, dtype, count } = stored;
   const shape = [count / columns, columns];
   const array = ARRAYS[dtype];
-  if (array === undefined) return { data: valuesOf(stored), shape };
+  if (array === undefined) return { data: valuesOf(core, stored), shape };
   const { buffer, byteOffset } =
     bytes.byteOffset % array.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
   const data = new array(buffer as ArrayBuffer, byteOffset, count);
@@ -61,5 +62,5 @@ const ARRAYS: {
 } = { float32: Float32Array, float16: Uint16Array, bfloat16: Uint16Array };
 
 /** The values of a tile. */
-export const valuesOf = ({ bytes, dtype, count }: StoredTile): Float32Array =>
-  decodeValues(dtype, bytes, new Float32Array(count));
+export const valuesOf = (core: KeptCore, { bytes, dtype, count }: StoredTile): Float32Array =>
+  decodeTile(core, dtype, bytes, new Float32Array(count));

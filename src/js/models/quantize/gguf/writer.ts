@@ -12,6 +12,7 @@ import { openModel } from "../../open/open.js";
 import type { FileSource } from "../../open/sources.js";
 import { parseScheme } from "../../scheme.js";
 import { bytesSection } from "../output.js";
+import { isReadableQuantized, valuesTensor } from "../requantize.js";
 import type { Assignment, Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";
@@ -56,7 +57,7 @@ export const writeGguf: Writer = async (job) => {
   const typeOf = (name: string, given: unknown): FileDType | undefined =>
     given === undefined ? undefined : parseTensorType(where, `options.${name}`, given);
   const conversion = llamaQuantize(where, core, document.gguf, fileType, {
-    ...{ pure, importance },
+    ...{ pure, importance, requantize: job.requantize },
     tokenEmbedding: typeOf("tokenEmbeddingType", tokenEmbeddingType),
     output: typeOf("outputTensorType", outputTensorType),
   });
@@ -112,19 +113,20 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
   const { where, core, document, model } = job;
   const choose = ({ name }: FileTensor): TensorChoice =>
     choiceOf(job, model.tensors.get(name) as ModelTensor);
-  const { files: tensors } = document;
   const isContainer = document.format !== "gguf";
-  const quantized = [...model.tensors.values()].find(({ isQuantized }) => isQuantized);
-  if (isContainer && quantized !== undefined) {
-    const { name, dtype } = quantized;
-    const problem = `tensor ${show(name)} is quantized already (${dtype}), and only GGUF's own types are kept in GGUF`;
-    throw rangeError("ZP_UNSUPPORTED_DTYPE", where, `${problem}; format "npz" writes its values`);
-  }
+  const tensors = isContainer ? containerTensors(job) : document.files;
   const title = titleOf(document.fileName);
   const metadata = isContainer
     ? containerKeys(model.format, title, model.metadata)
     : document.gguf.metadata;
-  const conversion = convertGGUF(where, core, { metadata, tensors }, choose, importance);
+  const conversion = convertGGUF(
+    where,
+    core,
+    { metadata, tensors },
+    choose,
+    importance,
+    job.requantize,
+  );
   const notes = isContainer
     ? ["A container of weights: no engine runs it as a language model."]
     : [];
@@ -137,6 +139,27 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
   );
 }
 
+/**
+ * The tensors of a model of another format, quantized ones as their values.
+ * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for quantized ones unless these are quantized again
+ */
+function containerTensors({ where, document, model, requantize }: Job): Map<string, FileTensor> {
+  const tensors = new Map<string, FileTensor>();
+  for (const [name, tensor] of model.tensors) {
+    if (!tensor.isQuantized) {
+      tensors.set(name, document.files.get(name) as FileTensor);
+      continue;
+    }
+    if (!requantize || !isReadableQuantized(tensor)) {
+      const problem = `tensor ${show(name)} is quantized already (${tensor.dtype}), and only GGUF's own types are kept in GGUF`;
+      const hint = 'requantize: true quantizes its values again; format "npz" writes its values';
+      throw rangeError("ZP_UNSUPPORTED_DTYPE", where, `${problem}; ${hint}`);
+    }
+    tensors.set(name, valuesTensor(where, model, tensor));
+  }
+  return tensors;
+}
+
 /** The dtype of a tensor by its scheme. */
 function choiceOf(job: Job, tensor: ModelTensor): TensorChoice {
   const { where } = job;
@@ -145,7 +168,11 @@ function choiceOf(job: Job, tensor: ModelTensor): TensorChoice {
     const problem = `GGUF holds block types ("q4_k"), float16 and bfloat16; it has no scheme ${show(scheme.name)}`;
     throw rangeError("ZP_INVALID_SCHEME", where, problem);
   }
-  if (scheme.kind === "keep") return storedChoice(where, tensor, reason);
+  if (scheme.kind === "keep") {
+    // A container has the values of quantized tensors.
+    if (tensor.isQuantized) return { dtype: "float32", ...(reason !== undefined && { reason }) };
+    return storedChoice(where, tensor, reason);
+  }
   const kept = job.document.format === "gguf" ? float32Reason(tensor) : undefined;
   if (kept !== undefined) return storedChoice(where, tensor, kept);
   if (fits(tensor, scheme.name)) return { dtype: scheme.name };
@@ -191,20 +218,21 @@ function written(
     unimportant.length === 0
       ? []
       : [`options.imatrix has importance 0 for inputs of ${weights}: values of these may become 0`];
-  const rows = tensors.map(rowOf);
+  const rows = tensors.map((each) => rowOf(each, job.model.tensors.get(each.source.name)));
   return { target: "llama.cpp", files: [file], rows, notes: [...notes, ...lost] };
 }
 
-function rowOf(converted: ConvertedTensor): QuantizedRow {
+/** @param origin  the tensor of the model */
+function rowOf(converted: ConvertedTensor, origin: ModelTensor | undefined): QuantizedRow {
   const { source, tensor } = converted;
   const texts = [fieldOf(converted, "reason"), fieldOf(converted, "unimportant")];
   const reason = texts.filter((text) => text !== undefined).join("; ") || undefined;
   const isKept = source.dtype === tensor.dtype;
   return {
     name: source.name,
-    from: source.dtype,
+    from: origin?.dtype ?? source.dtype,
     scheme: isKept ? "keep" : tensor.dtype,
-    bytesBefore: source.byteLength,
+    bytesBefore: origin?.byteLength ?? source.byteLength,
     bytesAfter: bytesOf(tensor.dtype, sizeOf(tensor.shape)) as number,
     ...(reason !== undefined && { reason }),
   };

@@ -123,6 +123,7 @@ function planned(
   const { scheme, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
   if (scheme.kind === "keep") return reason ?? "scheme keep";
   const weight = weights.get(tensor.name);
+  if (tensor.isQuantized) return "quantized by operators of the graph, which ONNX files keep";
   if (weight === undefined) return reasons.get(tensor.name) ?? "no weight";
   if (scheme.kind === "block") return `ONNX has no blocks of ${scheme.name}`;
   return reason === undefined ? { weight, scheme } : { weight, scheme, reason };

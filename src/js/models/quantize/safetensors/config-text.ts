@@ -42,6 +42,17 @@ export function readConfig(bytes: Uint8Array): Map<string, Value> {
   return config;
 }
 
+/** Fields that describe a quantization. */
+const QUANTIZATIONS = ["quantization_config", "compression_config", "quantization"];
+
+/** Removes what a configuration says of quantization, for the model and for parts of it. */
+export function removeQuantization(config: Map<string, Value>, depth = 0): void {
+  for (const key of QUANTIZATIONS) config.delete(key);
+  for (const part of depth < 2 ? config.values() : []) {
+    if (part instanceof Map) removeQuantization(part, depth + 1);
+  }
+}
+
 /** Adds fields of plain JSON. */
 export function addToConfig(
   config: Map<string, Value>,

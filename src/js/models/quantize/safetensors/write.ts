@@ -3,6 +3,7 @@
 import { checkChoice } from "../../../base/check.js";
 import { rangeError } from "../../../base/errors.js";
 import { fieldOf, ownFields } from "../../../base/fields.js";
+import type { InputAxes } from "../../../formats/onnx/weights.js";
 import {
   bytesOfEntries,
   isSafetensorsDType,
@@ -11,12 +12,15 @@ import {
   shardIndexText,
 } from "../../../formats/safetensors.js";
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
+import type { ModelTensor } from "../../open/model.js";
 import { type Orientations, orientationsOf } from "../../open/orientation.js";
-import { type Advance, axesByShape, groupsOf } from "../groups.js";
+import type { LinearScheme, Scheme } from "../../scheme.js";
+import { type Advance, axesByShape, type Groups, groupsOf } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
+import { asFloat, floatTypeOf, LEFT_OUT } from "../requantize.js";
 import type {
   Assignment,
   FileParts,
@@ -28,7 +32,7 @@ import type {
   Written,
 } from "../types.js";
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
-import { addToConfig, configText, readConfig } from "./config-text.js";
+import { addToConfig, configText, readConfig, removeQuantization } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
 import { type Entry, isAnyQuantized, type Layout } from "./parts.js";
 import { zeropointLayout } from "./zeropoint.js";
@@ -50,11 +54,26 @@ function layoutOf({ where, core: kept, target, activations, wish }: Job): Layout
 export const writeSafetensorsModel: Writer = async (job) => {
   const { document } = job;
   const layout = layoutOf(job);
-  const sources = document.format === "safetensors" ? shardsOf(job, document) : [foreignOf(job)];
   const orientations = await orientationsOf(job.where, document);
+  const floatType = floatTypeOf(job.model);
+  const isRewritten = (tensor: ModelTensor): boolean => {
+    if (!job.requantize) return false;
+    return decide(job, layout, orientations, asFloat(tensor, floatType), false).kind !== "keep";
+  };
+  const {
+    files: sources,
+    rewritten,
+    leftOut,
+    isAnyLeft,
+  } = document.format === "safetensors"
+    ? shardsOf(job, document, isRewritten)
+    : { files: [foreignOf(job)], rewritten: new Set<string>(), leftOut: [], isAnyLeft: false };
   const names = new Set(sources.flatMap(({ items }) => items.map(({ file }) => file.name)));
   const claim = (name: string): string => claimName(layout, names, name);
-  const rows: QuantizedRow[] = [];
+  const rows: QuantizedRow[] = leftOut.map(({ name, dtype, byteLength }) => ({
+    ...{ name, from: dtype, scheme: LEFT_OUT, bytesBefore: byteLength, bytesAfter: 0 },
+    reason: "of a weight that is quantized again",
+  }));
   const plans = sources.map(({ file, metadata, items }) => {
     const entries = items.map((item) => entryOf(job, layout, orientations, item, claim, rows));
     return { file, metadata, entries };
@@ -70,7 +89,9 @@ export const writeSafetensorsModel: Writer = async (job) => {
     totalSize += laidOut.byteLength - laidOut.header.length;
   }
   const entries = plans.flatMap((plan) => plan.entries);
-  const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize);
+  const hadQuantization = rewritten.size > 0 || isAnyLeft;
+  const old = { hadQuantization, isAnyLeft };
+  const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize, old);
   files.push(...texts);
   notes.push(...notesOf(entries, orientations));
   return { target: layout.target, files, rows, notes } satisfies Written;
@@ -147,25 +168,58 @@ function entryOf(
     );
   };
   if (bytesBefore === undefined) return done([keep(file)], "keep", undefined);
-  const { scheme, isExplicit, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
-  if (scheme.kind === "keep" || values === undefined) return kept(reason);
-  if (scheme.kind === "block") {
-    const problem = `safetensors has no block types, got ${JSON.stringify(scheme.name)} for ${JSON.stringify(name)}`;
-    throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
-  }
-  if (scheme.kind === "half") {
+  const decision = decide(job, layout, orientations, tensor, isForeign);
+  const { kind, reason } = decision;
+  if (kind === "keep" || values === undefined) return kept(reason);
+  if (kind === "half") {
+    const { scheme } = decision;
     if (dtype === scheme.name) return kept(`${dtype} already`);
     return done([toHalf(file, values, scheme.name)], scheme.name, reason);
   }
+  const { scheme, groups, axes } = decision;
+  const parts = layout.parts({ tensor, scheme, values, groups, axes }, claim);
+  return done(parts, scheme.name, reason, scheme);
+}
+
+type HalfScheme = Extract<Scheme, { kind: "half" }>;
+
+/** What becomes of a tensor by its scheme and the layout. */
+type Decision = { readonly reason: string | undefined } & (
+  | { readonly kind: "keep" }
+  | { readonly kind: "half"; readonly scheme: HalfScheme }
+  | {
+      readonly kind: "linear";
+      readonly scheme: LinearScheme;
+      readonly groups: Groups;
+      readonly axes: InputAxes;
+    }
+);
+
+/** @param isForeign  whether it is written from its values anyway */
+function decide(
+  job: Job,
+  layout: Layout,
+  orientations: Orientations,
+  tensor: ModelTensor,
+  isForeign: boolean,
+): Decision {
+  const { name } = tensor;
+  const { scheme, isExplicit, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
+  const { kind } = scheme;
+  if (kind === "keep") return { kind, reason };
+  if (kind === "block") {
+    const problem = `safetensors has no block types, got ${JSON.stringify(scheme.name)} for ${JSON.stringify(name)}`;
+    throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
+  }
+  if (kind === "half") return { kind, reason, scheme };
   const axes = orientations.axesOf(name) ?? axesByShape(tensor.shape);
   const groups = groupsOf(tensor.shape, scheme, axes);
   const refused =
     layout.refuse(tensor, scheme, isExplicit, groups) ??
     (layout.target !== "zeropoint" && axes[0] === 0 ? OUTPUTS_ARE_COLUMNS : undefined) ??
     (isExplicit || isForeign ? undefined : orientations.reasonOf(name));
-  if (refused !== undefined) return kept(refused);
-  const parts = layout.parts({ tensor, scheme, values, groups, axes }, claim);
-  return done(parts, scheme.name, reason, scheme);
+  if (refused !== undefined) return { kind: "keep", reason: refused };
+  return { kind, reason, scheme, groups, axes };
 }
 
 const OUTPUTS_ARE_COLUMNS = "its outputs are columns, and the layout takes rows";
@@ -217,6 +271,7 @@ async function textsOf(
   entries: readonly Entry[],
   weightMap: readonly (readonly [string, string])[],
   totalSize: number,
+  old: { readonly hadQuantization: boolean; readonly isAnyLeft: boolean },
 ): Promise<{ files: OutputFile[]; notes: string[] }> {
   const { document } = job;
   const files: OutputFile[] = [];
@@ -227,14 +282,22 @@ async function textsOf(
     notes.push("no weight was quantized, so no config.json is written");
   }
   const fields = config?.(entries);
-  if (fields !== undefined) {
-    const bytes = await document.readBeside("config.json");
-    const config = bytes === undefined ? new Map() : readConfig(bytes);
-    addToConfig(config, fields);
-    files.push(textFile(job, "config.json", configText(config, indent, sorted)));
+  const isWritten =
+    fields !== undefined || (job.requantize && old.hadQuantization && !old.isAnyLeft);
+  const bytes = isWritten ? await document.readBeside("config.json") : undefined;
+  if (fields !== undefined || bytes !== undefined) {
+    const text = bytes === undefined ? new Map() : readConfig(bytes);
+    if (document.format === "safetensors" && !old.isAnyLeft) removeQuantization(text);
+    addToConfig(text, fields ?? {});
+    files.push(textFile(job, "config.json", configText(text, indent, sorted)));
     if (bytes === undefined) {
       notes.push("no config.json beside the model: the one written has the quantization only");
     }
+  }
+  if (fields !== undefined && old.isAnyLeft) {
+    notes.push(
+      `weights that keep their quantization are not described by the new config.json: engines of target ${layout.target} do not read them`,
+    );
   }
   const given = document.format === "safetensors" ? document.index : undefined;
   if (given !== undefined || layout.isAlwaysIndexed) {

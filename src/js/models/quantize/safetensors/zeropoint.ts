@@ -234,13 +234,19 @@ function structureOf(
   } catch {
     // Not of save.
   }
-  if (thing !== undefined && left.size === 0) return thing;
+  const isRewritten = ({ tensor, parts: [{ name, dtype }] }: Entry): boolean =>
+    saved.has(name) &&
+    (nodes.has(name) || dtype === "float16" || dtype === "bfloat16") &&
+    !tensor.isQuantized;
+  if (thing !== undefined && left.size === 0 && !entries.some(isRewritten)) return thing;
   const items = entries
     .filter(({ parts: [{ name }] }) => !parts.has(name))
-    .map(({ tensor: { name }, parts: [first] }) => [
-      name,
-      nodes.get(name) ?? saved.get(first.name) ?? plainNode(first),
-    ]);
+    .map((entry) => {
+      const { tensor, parts } = entry;
+      const [first] = parts;
+      const old = isRewritten(entry) ? undefined : saved.get(first.name);
+      return [tensor.name, nodes.get(tensor.name) ?? old ?? plainNode(first)];
+    });
   return { kind: "collection", items };
 }
 
