@@ -5,6 +5,7 @@ import { editDistance } from "../base/edit-distance.js";
 import { COMMANDS, COMMON_OPTIONS, type CommandOption } from "./commands.js";
 import { usage } from "./failures.js";
 import type { CommandName } from "./names.js";
+import { STANDARD_OUTPUT } from "./output/places.js";
 
 /** Parsed arguments. */
 export interface Arguments {
@@ -58,7 +59,10 @@ export function readArguments(command: CommandName, args: readonly string[]): Ar
   checkOperands(command, operands, wanted);
   return {
     operands,
-    text: (name) => values.get(name)?.[0],
+    text: (name) => {
+      const given = values.get(name)?.[0];
+      return name === "output" && STANDARD_OUTPUT.includes(given ?? "") ? "-" : given;
+    },
     list: (name) => values.get(name) ?? [],
     has: (name) => values.has(name),
   };

@@ -248,7 +248,8 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
     notes: [
       FILE_NOTE,
       "SCHEME: int8-channel, int4-g32, uint4-g64-affine-mse, q4_k, float16 … From GGUF to GGUF also llama-quantize's types, such as Q4_K_M. Norms, biases and small tensors are kept.",
-      "A file gets its name when it is complete. Running the command again does only what is missing: done-files in the folder .zeropoint beside the result say what is done, and an interrupted file goes on where it stopped, from a hidden .partial file, on the same machine until that is started again.",
+      "A file gets its name when it is complete. Running the command again does only what is missing: done-files in the folder .zeropoint beside the result say what is done, and an interrupted file goes on where it stopped, from a hidden .partial file, on the same machine until that is started again, if its bytes have the hash that was recorded with them.",
+      "An input is never overwritten, by no link to it; -o is no pipe or device. Files of others in the folder, such as config.json or SHA256SUMS, are overwritten only with --force. Tokenizers and other small files of the model are copied, but no links out of its folder.",
     ],
     examples: [
       {

@@ -51,6 +51,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is no folder",
   EMFILE: "too many open files",
   EFBIG: "the file system holds no file of this size",
+  ENAMETOOLONG: "the name is too long",
+  EEXIST: "it exists already",
   EIO: "the device reports an error",
 };
 
@@ -80,7 +82,7 @@ export function describe(error: unknown): { readonly line: string; readonly code
     return { line: plain(String(message)), code: exitCodeOf(code) };
   }
   if (typeof code === "string" && syscall !== undefined) {
-    const isWrite = syscall !== "open" || code !== "ENOENT";
+    const isWrite = !["open", "stat"].includes(syscall) || code !== "ENOENT";
     const line = `${path ?? "a file"}: ${reasonOf(error as NodeJS.ErrnoException)}`;
     return { line, code: isWrite ? EXIT.output : EXIT.input };
   }

@@ -11,7 +11,14 @@ import { Journal } from "../../../dist/cli/jobs/journal.js";
 import { Random } from "../support/asserts.mjs";
 import { effort } from "../support/effort.mjs";
 import { property } from "../support/files/formats.mjs";
-import { makeFolder, safetensors, weights, write, zeropoint } from "../support/processes/cli.mjs";
+import {
+  leave,
+  makeFolder,
+  safetensors,
+  weights,
+  write,
+  zeropoint,
+} from "../support/processes/cli.mjs";
 
 const COMMANDS = ["plan", "quantize", "finish"];
 const runs = {};
@@ -214,16 +221,18 @@ describe("the command line", () => {
     async (damage) => {
       rmSync(at("journal"), { recursive: true, force: true });
       const journal = new Journal(at("journal", "rows.json"), "key");
-      await journal.open();
+      const { signal } = new AbortController();
+      await journal.open(signal);
       for (const row of rows.rows) await journal.add(row);
       await journal.keep();
       await journal.close();
-      const [name] = readdirSync(at("journal"));
+      const name = readdirSync(at("journal")).find((each) => !each.endsWith(".sum.partial"));
       const lines = readFileSync(at("journal", name), "utf8").split("\n");
       lines[1] = damage(JSON.parse(lines[1])).replaceAll("\n", " ");
-      writeFileSync(at("journal", name), lines.join("\n"));
+      // With the record of these bytes: others are not read at all.
+      leave(at("journal", name), Buffer.from(lines.join("\n")));
       const again = new Journal(at("journal", "rows.json"), "key");
-      const found = await again.open();
+      const found = await again.open(signal);
       await again.close();
       const first = JSON.parse(lines[0]);
       assert.deepEqual(

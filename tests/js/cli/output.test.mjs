@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as files from "../../../dist/cli/output/files.js";
-import { isPartial, partialPath, writeError } from "../../../dist/cli/output/partial.js";
+import { isPartialOf, partialPath, writeError } from "../../../dist/cli/output/partial.js";
 import { Progress } from "../../../dist/cli/output/progress.js";
 import { tableText } from "../../../dist/cli/output/table.js";
 import { distinct, shorten, wrap } from "../../../dist/cli/output/terminal.js";
@@ -73,7 +73,7 @@ describe("a file", () => {
     async function* chunks() {
       yield "abc";
       assert.equal(existsSync(path), false);
-      assert.ok(readdirSync(join(folder, "new")).every(isPartial));
+      assert.ok(readdirSync(join(folder, "new")).every((name) => isPartialOf(path, name)));
       yield Uint8Array.of(100);
     }
     const { size, sha256 } = await files.writeFile(path, chunks, signal);

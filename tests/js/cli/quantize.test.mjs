@@ -3,14 +3,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { hostname } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
+import { partialPath } from "../../../dist/cli/output/partial.js";
 import { makeLlama } from "../support/files/llama.mjs";
 import {
+  leave,
   makeFolder,
   safetensors,
   smallModel,
@@ -182,10 +183,9 @@ describe("zeropoint quantize", () => {
 
     /** Sends a signal to a job that has written a megabyte. @returns how the job ended */
     async function interrupt(signal) {
-      const size = () => partials(signal).reduce((sum, n) => sum + statSync(at(signal, n)).size, 0);
       const output = `${signal}/large.safetensors`;
       const { child, ended } = start(folder, ["quantize", ...job(output)]);
-      while (size() < 2 ** 20) await delay(5);
+      while (!partials(signal).some((name) => name.endsWith(".sum.partial"))) await delay(5);
       assert.match(partials(signal)[0], /^\.large\.safetensors\..*\.partial$/);
       child.kill(signal);
       const { code, output: said } = await ended;
@@ -225,9 +225,10 @@ describe("zeropoint quantize", () => {
     rmSync(at("mixed", "mine.safetensors"));
     // The number of an ended process: of the one that wrote the file.
     const { pid } = start(folder, ["--version"]).child;
-    const left = `.mine.safetensors.0123456789abcdef-${hostname().replaceAll(/[^\w.]/g, "_")}-${pid}.partial`;
     while (isRunning(pid)) await delay(5);
-    write(folder, { [`mixed/${left}`]: Buffer.alloc(1000, 255) });
+    const left = basename(partialPath(at("mixed", "mine.safetensors"), "0123456789abcdef"));
+    const path = at("mixed", left.replace(/\d+\.partial$/, `${pid}.partial`));
+    leave(path, Buffer.alloc(1000, 255));
     const { stdout } = quantize(...args);
     assert.doesNotMatch(stdout, /interrupted/);
     assert.ok(right.equals(readFileSync(at("mixed", "mine.safetensors"))));

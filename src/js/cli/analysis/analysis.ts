@@ -67,7 +67,7 @@ export async function rowsOf(
 ): Promise<StoredRows<AnalysisRow>> {
   const progress = new Progress(`analyzing ${title}`, args.has("quiet"));
   const rows: AnalysisRow[] = [];
-  const known = await journal?.open();
+  const known = await journal?.open(signal);
   const own = [...inputs].filter(([name]) => model.tensors.has(name));
   const options = {
     ...analysisOptions(args),

@@ -21,7 +21,8 @@ import { filesOf, type Part, parsePart } from "../jobs/deal.js";
 import { peakMemory } from "../jobs/done.js";
 import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
-import { isFolder, writeText } from "../output/files.js";
+import { isFile, isFolder, writeText } from "../output/files.js";
+import { checkPlace } from "../output/places.js";
 import { checkOutput, jsonText, writeReport } from "../output/report.js";
 import { printable } from "../output/terminal.js";
 import { showTime } from "../units.js";
@@ -38,7 +39,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     (output !== undefined && (/[/\\]$/.test(output) || (await isFolder(output))));
   if (part !== undefined && output === undefined)
     throw usage("--shard needs -o, a folder for the rows");
-  if (!isToFolder) checkOutput(args);
+  if (!isToFolder) await checkOutput(args);
   await startCore(args);
   const model = await openInput(file, signal);
   try {
@@ -94,7 +95,10 @@ async function writeShards(
   let [made, done] = [0, 0];
   for (const source of filesOf(sources, part)) {
     const path = rowsPath(folder, source.name);
-    const found = await readRowsFile(path).catch(() => undefined);
+    // Opened only if it is a regular file: others are refused by checkPlace.
+    const found = (await isFile(path))
+      ? await readRowsFile(path, signal).catch(() => undefined)
+      : undefined;
     const isSame =
       found?.job === hash &&
       found.source.headerSha256 === source.headerSha256 &&
@@ -110,6 +114,7 @@ async function writeShards(
         `${path} is of another analysis, or the model has changed; --force overwrites it`,
       );
     }
+    await checkPlace(path, args.has("force"));
     const shard =
       sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
     try {

@@ -15,7 +15,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const args = readArguments("compare", argv);
   const [first, second] = args.operands;
   if (first === "-" && second === "-") throw usage("A and B cannot both be standard input");
-  checkOutput(args);
+  await checkOutput(args);
   const isWithin = toleranceOf(args.text("tolerance"));
   const isWanted = nameFilter(args);
   await startCore(args);

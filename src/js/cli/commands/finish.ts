@@ -1,17 +1,16 @@
 // zeropoint finish: checks the output of all jobs, then writes the files that describe the whole model.
 
-import { readdirSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readdir, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { quantizeModel } from "../../models/quantize/quantize-model.js";
 import { readArguments } from "../arguments.js";
 import { EXIT, Failure } from "../failures.js";
 import { openInput, startCore } from "../input.js";
-import { type Done, hashOfOutput, isThere, readDone } from "../jobs/done.js";
+import { type Done, donePath, firstDone, hashOfOutput, isThere, readDone } from "../jobs/done.js";
 import { modelOptions, readWish, type Wish } from "../jobs/wish.js";
-import { isOfFinish, type Target, targetsOf, writeRest } from "../jobs/write.js";
+import { describe, isOfFinish, pathsOf, type Target, targetsOf, writeRest } from "../jobs/write.js";
 import { isFolder } from "../output/files.js";
-import { isPartial } from "../output/partial.js";
+import { isPartialOf } from "../output/partial.js";
 import { Progress } from "../output/progress.js";
 import { printable } from "../output/terminal.js";
 import { showBytes, showTime } from "../units.js";
@@ -24,7 +23,13 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const isQuiet = args.has("quiet");
   const minSqnr = minSqnrOf(args);
   const first = await someDone(output);
-  const wish = await readWish(args.text("scheme"), args.text("plan"), first.options, "--scheme");
+  const wish = await readWish(
+    args.text("scheme"),
+    args.text("plan"),
+    first.options,
+    "--scheme",
+    signal,
+  );
   if (first.plan !== wish.plan) {
     const problem = `the jobs had another ${args.has("plan") ? "plan" : "scheme"}`;
     throw new Failure(EXIT.different, `${output}: ${problem} (${basename(first.output.name)})`);
@@ -38,6 +43,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const { files } = result;
     const targets = await targetsOf(model, files, ({ name }) => join(output, name));
     const jobs = targets.filter(({ file }) => !isOfFinish(file));
+    const choices = { isForced: args.has("force"), isQuiet };
+    const description = await describe(output, source, files, choices, signal);
     const progress = new Progress(`checking ${output}`, isQuiet);
     const checked = await checkAll(jobs, wish, args.has("sizes-only"), progress, signal);
     progress.clear();
@@ -53,9 +60,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const check = args.has("verify")
       ? () => verify(model, { targets, result, main, minSqnr }, isQuiet, signal)
       : undefined;
-    const code = await writeRest(output, source, files.filter(isOfFinish), done, signal, check);
+    const code = await writeRest(description, done, signal, check);
     if (code !== EXIT.ok) return code;
-    await removePartials(output);
+    await removePartials(pathsOf(targets, description));
     if (!isQuiet) process.stdout.write(`${printable(`${output}: ${summaryOf(done)}`)}\n`);
     return EXIT.ok;
   } finally {
@@ -67,13 +74,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 async function someDone(output: string): Promise<Done> {
   if (!(await isFolder(output)))
     throw new Failure(EXIT.input, `${output}: there is no such folder`);
-  const folder = join(output, ".zeropoint");
-  const names = (await isFolder(folder)) ? readdirSync(folder).sort() : [];
-  for (const name of names) {
-    if (!name.endsWith(".done.json")) continue;
-    const done = await readDone(join(output, name.slice(0, -".done.json".length)));
-    if (done !== undefined) return done;
-  }
+  const done = await firstDone(output);
+  if (done !== undefined) return done;
   throw new Failure(EXIT.input, `${output}: no job of quantize --shard has written here`);
 }
 
@@ -112,17 +114,24 @@ async function checkAll(
         progress.update({ done: read, total, name: file.name });
       });
       const isRight = sha256 === done.output.sha256;
-      results.push(isRight ? done : `${path}: damaged since its job wrote it (sha256 ${sha256})`);
+      results.push(
+        isRight
+          ? done
+          : `${path}: damaged since its job wrote it (sha256 ${sha256 ?? "of no file"})`,
+      );
     }
   }
   return results;
 }
 
-/** Removes unfinished files of killed jobs. All jobs have finished, so that no process writes to them. */
-async function removePartials(folder: string): Promise<void> {
-  for (const each of [folder, join(folder, ".zeropoint")]) {
-    const names = readdirSync(each).filter(isPartial);
-    for (const name of names) await rm(join(each, name), { force: true });
+/** Removes unfinished files of killed jobs, and no others. All jobs have finished, so that no process writes to them. */
+async function removePartials(paths: readonly string[]): Promise<void> {
+  for (const path of [...paths, ...paths.map(donePath)]) {
+    const folder = dirname(path);
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names) {
+      if (isPartialOf(path, name)) await rm(join(folder, name), { force: true });
+    }
   }
 }
 

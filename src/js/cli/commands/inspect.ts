@@ -14,7 +14,7 @@ import { showBytes, showCount, showPercent } from "../units.js";
 /** Runs the command. @returns the exit code */
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   const args = readArguments("inspect", argv);
-  checkOutput(args);
+  await checkOutput(args);
   const isWanted = nameFilter(args);
   const [file] = args.operands;
   const model = await openInput(file, signal);

@@ -34,7 +34,7 @@ import {
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   const args = readArguments("plan", argv);
   const [file] = args.operands;
-  checkOutput(args);
+  await checkOutput(args);
   const budget = budgetOf(args);
   const constraints = constraintsOf(args);
   const isFrontier = args.has("frontier");
@@ -102,7 +102,7 @@ async function inputOf(file: string, args: Arguments, signal: AbortSignal): Prom
 
 /** The rows: from a file, or from an analysis that runs now. */
 async function givenInput(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
-  if (!(await isOfRows(file))) {
+  if (!(await isOfRows(file, signal))) {
     if (args.text("metric") === "output") checkHasInputs(args);
     await startCore(args);
     const rows = await analyzeFile(file, args, signal);
@@ -114,7 +114,7 @@ async function givenInput(file: string, args: Arguments, signal: AbortSignal): P
       "--format, --target and --activations are for a model; for rows, analyze takes them",
     );
   }
-  const { rows, options = {}, overhead = 0 } = await readRows(file);
+  const { rows, options = {}, overhead = 0 } = await readRows(file, signal);
   const schemes = splitList(args.text("schemes")?.toLowerCase());
   if (schemes === undefined) return { rows: { rows, overhead }, options };
   const known = new Set(rows.map(({ scheme }) => scheme));

@@ -13,6 +13,7 @@ import { filesOf, parsePart } from "../jobs/deal.js";
 import { type Done, type JobOptions, peakMemory } from "../jobs/done.js";
 import { hashOfFile, modelOptions, readWish, type Wish } from "../jobs/wish.js";
 import {
+  describe,
   isOfFinish,
   plannedWork,
   type Target,
@@ -41,7 +42,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       "--verify reads the whole result: zeropoint finish --verify does it after the last job",
     );
   }
-  const wish = await readWish(scheme, args.text("plan"), await optionsOf(args), "SCHEME");
+  const wish = await readWish(scheme, args.text("plan"), await optionsOf(args), "SCHEME", signal);
   await startCore(args);
   const model = await openInput(file, signal);
   try {
@@ -76,13 +77,16 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const targets = await targetsOf(model, files, ({ name }) =>
       single ? output : join(output, name),
     );
-    const rest = single ? [] : files.filter(isOfFinish);
+    const isForced = args.has("force");
+    const describes = !single && part === undefined;
+    const quiet = { isForced, isQuiet: isQuiet || args.has("json") };
+    const description = describes ? await describe(output, file, files, quiet, signal) : undefined;
     const jobs = targets.filter(({ file: each }) => single || !isOfFinish(each));
     const sized = jobs.map((target) => ({
       ...{ name: target.file.name, size: target.source?.size ?? target.file.size, target },
     }));
     const own = filesOf(sized, part).map(({ target }) => target);
-    const { todo, done, left } = await plannedWork(own, wish, args.has("force"), signal);
+    const { todo, done, left } = await plannedWork(own, wish, isForced, signal);
     total = jobs.length > 1 ? inputBytes(todo) : 0;
     const written: Done[] = [...done];
     for (const target of todo) written.push(await writeTarget(target, wish, file, signal));
@@ -100,9 +104,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       );
     };
     const code =
-      single || part !== undefined
+      description === undefined
         ? await check()
-        : await writeRest(output, file, rest, written, signal, check);
+        : await writeRest(description, written, signal, check);
     tell(args, report, { written, todo, done, left, seconds, output, wish });
     return code;
   } finally {

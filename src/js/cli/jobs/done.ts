@@ -1,10 +1,12 @@
 // Done-files: a record of the files that a job wrote, so that the same job ends at once when it is run again.
 
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { constants, type ReadStream } from "node:fs";
+import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { EXIT, Failure } from "../failures.js";
 import { writeText } from "../output/files.js";
+import { stemOf } from "../output/stem.js";
 import { hasFields } from "./json.js";
 
 /** A job's record of a file that it wrote. */
@@ -44,17 +46,33 @@ export interface JobOptions {
   readonly imatrix?: string;
 }
 
-/** The path of the done-file of an output. */
-const donePath = (output: string): string =>
-  join(dirname(output), ".zeropoint", `${basename(output)}.done.json`);
+/** The folder of records beside outputs. */
+export const recordsFolder = (folder: string): string => join(folder, ".zeropoint");
 
-/** The done-file of an output. @returns undefined if there is none, or it is not one */
-export async function readDone(output: string): Promise<Done | undefined> {
+const ENDING = ".done.json";
+
+/** The path of the done-file of an output. */
+export const donePath = (output: string): string =>
+  join(recordsFolder(dirname(output)), stemOf(basename(output)) + ENDING);
+
+/** Opens a regular file that no link leads to. @returns undefined if there is none */
+async function openOwn(path: string): Promise<FileHandle | undefined> {
+  const flags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const file = await open(path, constants.O_RDONLY | flags).catch(() => undefined);
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  return undefined;
+}
+
+/** The JSON of a record. @returns undefined if there is none, or it is damaged */
+async function readRecord(path: string): Promise<unknown> {
+  const file = await openOwn(path);
   try {
-    const done: unknown = JSON.parse(await readFile(donePath(output), "utf8"));
-    return isDone(done) ? done : undefined;
+    return file && JSON.parse(await file.readFile("utf8"));
   } catch {
     return undefined;
+  } finally {
+    await file?.close();
   }
 }
 
@@ -71,27 +89,77 @@ function isDone(value: unknown): value is Done {
   );
 }
 
+/** The done-file of an output. @returns undefined if there is none, or it is damaged */
+export async function readDone(output: string): Promise<Done | undefined> {
+  const done = await readRecord(donePath(output));
+  return isDone(done) ? done : undefined;
+}
+
+/** The first done-file of a folder. */
+export async function firstDone(folder: string): Promise<Done | undefined> {
+  const records = recordsFolder(folder);
+  const names = await readdir(records).catch(() => []);
+  for (const name of names.sort()) {
+    if (!name.endsWith(ENDING)) continue;
+    const done = await readRecord(join(records, name));
+    if (isDone(done)) return done;
+  }
+  return undefined;
+}
+
+/** Writes a record beside outputs. @throws {Failure} if the folder of records is a link */
+async function writeRecord(path: string, record: unknown, signal: AbortSignal): Promise<void> {
+  const folder = await lstat(dirname(path)).catch(() => undefined);
+  if (folder?.isSymbolicLink()) {
+    throw new Failure(EXIT.output, `${dirname(path)} is a link, and records are not written there`);
+  }
+  await writeText(path, `${JSON.stringify(record, null, 2)}\n`, signal);
+}
+
 /** Writes a done-file, after its output. */
 export async function writeDone(output: string, done: Done, signal: AbortSignal): Promise<void> {
-  await writeText(donePath(output), `${JSON.stringify(done, null, 2)}\n`, signal);
+  await writeRecord(donePath(output), done, signal);
+}
+
+/** Hashes of the files that describe a result, by name: index, config, companions, SHA256SUMS. */
+export type Described = Readonly<Record<string, string>>;
+
+const describedPath = (folder: string): string => join(recordsFolder(folder), "described.json");
+
+/** The files that were written last to describe the result in a folder. */
+export async function readDescribed(folder: string): Promise<Described> {
+  const record = Object(await readRecord(describedPath(folder))) as { files?: unknown };
+  const files = Object.entries(Object(record.files) as Described);
+  return Object.fromEntries(files.filter(([, sha256]) => typeof sha256 === "string"));
+}
+
+export async function writeDescribed(
+  folder: string,
+  files: Described,
+  signal: AbortSignal,
+): Promise<void> {
+  await writeRecord(describedPath(folder), { version: 1, files }, signal);
 }
 
 /** Whether an output is there, with the size that its done-file says. */
 export async function isThere(output: string, done: Done): Promise<boolean> {
-  return await stat(output).then(
+  return await lstat(output).then(
     (found) => found.isFile() && found.size === done.output.size,
     () => false,
   );
 }
 
-/** The sha256 of an output. @param onRead  called with bytes as they are read */
+/** The sha256 of an output; undefined if it is no regular file. @param onRead  called with bytes as they are read */
 export async function hashOfOutput(
   path: string,
   signal: AbortSignal,
   onRead?: (bytes: number) => void,
-): Promise<string> {
+): Promise<string | undefined> {
+  const file = await openOwn(path);
+  if (file === undefined) return undefined;
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) {
+  const stream: ReadStream = file.createReadStream({ highWaterMark: 2 ** 20 });
+  for await (const chunk of stream) {
     signal.throwIfAborted();
     hash.update(chunk as Uint8Array);
     onRead?.((chunk as Uint8Array).length);

@@ -1,10 +1,17 @@
 // The rows of a running analysis, in a .partial file beside the result: a run after an interruption begins with them.
 
-import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AnalysisRow } from "../../models/analyze/row.js";
 import { EXIT, Failure } from "../failures.js";
-import { partialPath, takeOver, writeError } from "../output/partial.js";
+import {
+  openPartial,
+  type Partial,
+  partialPath,
+  removePartial,
+  writeError,
+} from "../output/partial.js";
 import { jsonText } from "../output/report.js";
 import { hasFields } from "./json.js";
 import { withNumbers } from "./rows.js";
@@ -12,7 +19,9 @@ import { withNumbers } from "./rows.js";
 /** One line for each tensor: a list of its rows. */
 export class Journal {
   readonly #path: string;
-  #file: FileHandle | undefined;
+  #partial: Partial | undefined;
+  /** Bytes of whole lines. */
+  #size = 0;
   /** Names of tensors whose lines are there. */
   readonly #written = new Set<string>();
   /** Rows of the current tensor. */
@@ -33,14 +42,18 @@ export class Journal {
     throw writeError(this.output, this.#path, error);
   };
 
-  /** The rows of an interrupted run. */
-  async open(): Promise<AnalysisRow[]> {
+  /** The rows of an interrupted run; those of a journal whose bytes are not those that were recorded are measured anew. */
+  async open(signal: AbortSignal): Promise<AnalysisRow[]> {
     await mkdir(dirname(this.output), { recursive: true });
-    const size = await takeOver(this.output, this.key);
-    this.#file = await open(this.#path, size === 0 ? "w" : "r+").catch(this.#fail);
-    const bytes = size === 0 ? new Uint8Array() : await readFile(this.#path);
+    const partial = await openPartial(this.output, this.key, signal).catch(this.#fail);
+    this.#partial = partial;
+    const bytes = partial.size === 0 ? new Uint8Array() : await readFile(this.#path);
     const { rows, end } = wholeLines(bytes);
-    await this.#file.truncate(end);
+    if (end < partial.size) {
+      await partial.file.truncate(end);
+      this.#partial = { ...partial, hash: createHash("sha256").update(bytes.subarray(0, end)) };
+    }
+    this.#size = end;
     for (const { name } of rows) this.#written.add(name);
     return rows;
   }
@@ -54,10 +67,14 @@ export class Journal {
   }
 
   async #flush(): Promise<void> {
-    if (this.#file === undefined || this.#rows.length === 0) return;
+    if (this.#partial === undefined || this.#rows.length === 0) return;
+    const { file, hash, records } = this.#partial;
     const [{ name }] = this.#rows;
-    const { size } = await this.#file.stat();
-    await this.#file.write(`${jsonText(this.#rows, 0)}\n`, size).catch(this.#fail);
+    const line = Buffer.from(`${jsonText(this.#rows, 0)}\n`);
+    await file.write(line, 0, line.length, this.#size).catch(this.#fail);
+    this.#size += line.length;
+    hash.update(line);
+    await records.write({ size: this.#size, sha256: hash.copy().digest("hex") });
     this.#written.add(name);
     this.#rows = [];
   }
@@ -76,12 +93,13 @@ export class Journal {
   /** Removes the file: the rows are complete. */
   async remove(): Promise<void> {
     await this.close();
-    await rm(this.#path, { force: true });
+    await removePartial(this.#path);
   }
 
   async close(): Promise<void> {
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#partial?.records.close();
+    await this.#partial?.file.close();
+    this.#partial = undefined;
   }
 }
 

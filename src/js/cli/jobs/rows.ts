@@ -5,7 +5,10 @@ import { join } from "node:path";
 import type { PlanRow } from "../../models/plan/rows.js";
 import { EXIT, Failure } from "../failures.js";
 import { readText } from "../input.js";
-import { isFolder } from "../output/files.js";
+import { isFile, isFolder } from "../output/files.js";
+import { noteInputPath } from "../output/places.js";
+import { stemOf } from "../output/stem.js";
+import { printable } from "../output/terminal.js";
 import type { JobOptions } from "./done.js";
 import { hasFields, parseJson } from "./json.js";
 
@@ -32,22 +35,25 @@ export interface RowsFile {
 const ENDING = ".rows.json";
 
 /** The path of the rows of one file of a model. */
-export const rowsPath = (folder: string, source: string): string => join(folder, source + ENDING);
+export const rowsPath = (folder: string, source: string): string =>
+  join(folder, stemOf(source) + ENDING);
 
 /** Whether an operand names rows rather than a model. */
-export async function isOfRows(path: string): Promise<boolean> {
+export async function isOfRows(path: string, signal: AbortSignal): Promise<boolean> {
   if (path === "-") return true;
   if (!(await isFolder(path))) {
     if (!/(?<!\.index)\.json$/i.test(path) || /(^|[/\\])model\.json$/.test(path)) return false;
     // Models of TensorFlow.js have any name: an object with weightsManifest, or the array of such a manifest.
-    return !/^\s*\[|"weightsManifest"\s*:/.test(await readText("", path));
+    // A pipe can be read only once.
+    if (!(await isFile(path))) return true;
+    return !/^\s*\[|"weightsManifest"\s*:/.test(await readText("", path, signal));
   }
   return readdirSync(path).some((name) => name.endsWith(ENDING));
 }
 
 /** The rows in a file. @throws {Failure} if it has none */
-export async function readRowsFile(path: string): Promise<RowsFile> {
-  const text = await readText("", path);
+export async function readRowsFile(path: string, signal: AbortSignal): Promise<RowsFile> {
+  const text = await readText("", path, signal);
   const file = parseJson(path, text);
   if (!isRows(file)) {
     throw new Failure(EXIT.input, `${path}: it has no rows of zeropoint analyze --json`);
@@ -97,18 +103,25 @@ export function withNumbers(row: PlanRow): PlanRow {
  */
 export async function readRows(
   path: string,
+  signal: AbortSignal,
 ): Promise<Pick<RowsFile, "rows" | "options" | "overhead">> {
-  if (!(await isFolder(path))) return await readRowsFile(path);
+  if (!(await isFolder(path))) return await readRowsFile(path, signal);
   const names = readdirSync(path)
     .filter((name) => name.endsWith(ENDING))
     .sort();
   const files = new Map<string, RowsFile>();
   for (const name of names) {
-    const file = await readRowsFile(join(path, name));
+    if (!(await isFile(join(path, name)))) {
+      process.stderr.write(`${printable(`${name} is not read: it is no regular file`)}\n`);
+      continue;
+    }
+    await noteInputPath(join(path, name));
+    const file = await readRowsFile(join(path, name), signal);
     checkSource(join(path, name), file);
     files.set(file.source.name, file);
   }
   const [first] = files.values();
+  if (first === undefined) throw new Failure(EXIT.input, `${path}: it has no rows of analyze`);
   const wanted = first.source.of ?? [first.source.name];
   for (const [name, { source, job }] of files) {
     const isSame = (source.of ?? [source.name]).join("\n") === wanted.join("\n");

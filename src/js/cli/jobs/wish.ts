@@ -1,11 +1,12 @@
 // The order for a quantized model: a scheme or a plan, and options; with the hash of all of it.
 
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { QuantizeModelOptions } from "../../models/quantize/quantize-model.js";
 import type { SchemePlan } from "../../models/quantize/wish.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { readText } from "../input.js";
+import { noteInputPath } from "../output/places.js";
 import { packageVersion } from "../version.js";
 import type { JobOptions } from "./done.js";
 import { hasFields, parseJson } from "./json.js";
@@ -27,12 +28,13 @@ export async function readWish(
   planPath: string | undefined,
   options: JobOptions,
   names: string,
+  signal: AbortSignal,
 ): Promise<Wish> {
   if ((scheme === undefined) === (planPath === undefined)) {
     const problem = scheme === undefined ? "one of them is needed" : "both are given";
     throw usage(`${names} and --plan say how to quantize: ${problem}`);
   }
-  const chosen = scheme ?? (await readPlan(planPath as string));
+  const chosen = scheme ?? (await readPlan(planPath as string, signal));
   const plan = hashOf(typeof chosen === "string" ? chosen.toLowerCase() : chosen.schemes);
   const all = typeof chosen === "string" ? options : { ...plannedOptions(chosen), ...options };
   return { scheme: chosen, options: all, plan, job: hashOf([packageVersion(), plan, all]) };
@@ -47,8 +49,9 @@ function plannedOptions(plan: SchemePlan): JobOptions {
   };
 }
 
-async function readPlan(path: string): Promise<SchemePlan> {
-  const text = await readText("--plan", path);
+async function readPlan(path: string, signal: AbortSignal): Promise<SchemePlan> {
+  await noteInputPath(path);
+  const text = await readText("--plan", path, signal);
   const plan = parseJson(`--plan ${path}`, text);
   if (hasFields(plan, {}) && hasFields(plan.schemes, {})) return plan as unknown as SchemePlan;
   throw new Failure(
@@ -57,8 +60,11 @@ async function readPlan(path: string): Promise<SchemePlan> {
   );
 }
 
-/** The hash of a file. */
+/** The hash of a file, which is read again later. @throws {Failure} for a pipe */
 export async function hashOfFile(path: string): Promise<string> {
+  await noteInputPath(path);
+  const found = await stat(path);
+  if (!found.isFile() && !found.isDirectory()) throw new Failure(EXIT.input, `${path} is no file`);
   return createHash("sha256")
     .update(await readFile(path))
     .digest("hex");

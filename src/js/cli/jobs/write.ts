@@ -1,23 +1,33 @@
 // Writes the files of a job, except those that are done already.
 
-import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { createReadStream } from "node:fs";
+import { realpath, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve, sep } from "node:path";
 import type { Model } from "../../models/open/model.js";
 import type { OutputFile } from "../../models/quantize/types.js";
 import { EXIT, Failure } from "../failures.js";
 import {
   type Chunks,
-  checkFree,
   checkRoom,
   chunksOf,
   isFolder,
   type Written,
   writeFile,
-  writeText,
 } from "../output/files.js";
 import { leftBytes } from "../output/partial.js";
-import { type Done, hashOfOutput, isThere, peakMemory, readDone, writeDone } from "./done.js";
+import { checkPlace, companionNames } from "../output/places.js";
+import { printable } from "../output/terminal.js";
+import { showBytes } from "../units.js";
+import {
+  type Done,
+  hashOfOutput,
+  isThere,
+  peakMemory,
+  readDescribed,
+  readDone,
+  writeDescribed,
+  writeDone,
+} from "./done.js";
 import { hashOf, type SourceFile, sourceFiles, versionOfAll } from "./sources.js";
 import type { Wish } from "./wish.js";
 
@@ -100,11 +110,11 @@ export async function plannedWork(
   const done: Done[] = [];
   for (const target of targets) {
     // In this order: another worker may finish the file now, and writes its done-file first.
-    const exists = existsSync(target.path);
+    const place = await checkPlace(target.path, isForced).catch((error: unknown) => error);
     const found = isForced ? undefined : await doneOf(target, wish, signal);
-    if (found !== undefined) done.push(found);
-    else if (exists) checkFree(target.path, isForced);
+    if (found === undefined && place !== undefined) throw place;
     if (found === undefined) todo.push(target);
+    else done.push(found);
   }
   const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
   const left = todo.reduce((sum, target) => sum + leftBytes(target.path, keyOf(target, wish)), 0);
@@ -150,53 +160,136 @@ export async function writeTarget(
   return done as Done;
 }
 
+/** A folder of a result, and the files that describe all of its shards. */
+export interface Description {
+  readonly folder: string;
+  /** Index and config. */
+  readonly files: readonly OutputFile[];
+  /** Copies of tokenizer and other small files beside the model. */
+  readonly companions: readonly Companion[];
+}
+
+/** The name of the list of hashes. */
+const SUMS = "SHA256SUMS";
+
 /**
- * Writes the files that describe all shards: index and config; copies of tokenizer and other small files beside the
- * model; the list of hashes.
+ * The files that describe a result, before anything is written.
  * @param model  a path, as the command names it
+ * @param names  of all files of the result
+ * @throws {Failure} for two files of one name, and for files that others have written, unless forced
+ */
+export async function describe(
+  folder: string,
+  model: string,
+  files: readonly OutputFile[],
+  { isForced, isQuiet }: { readonly isForced: boolean; readonly isQuiet: boolean },
+  signal: AbortSignal,
+): Promise<Description> {
+  const names = new Set<string>();
+  for (const { name } of files) {
+    const isReserved = name.toLowerCase() === SUMS.toLowerCase() || name === ".zeropoint";
+    if (!isReserved && !names.has(name)) names.add(name);
+    else {
+      const use = isReserved ? "which the result has for itself" : "twice";
+      throw new Failure(EXIT.input, `the model has a file of the name ${name}, ${use}`);
+    }
+  }
+  const { companions, passed } = await companionsOf(model);
+  for (const { name, reason } of passed) {
+    // A file that is written itself has what is in the model's: of another folder, maybe secrets.
+    if (names.has(name)) throw new Failure(EXIT.input, `${name} of the model ${reason}`);
+    if (!isQuiet) process.stderr.write(`${printable(`${name} is not copied: it ${reason}`)}\n`);
+  }
+  const copied = companions.filter(
+    ({ name, path }) => !names.has(name) && resolve(folder, name) !== path,
+  );
+  const own = await readDescribed(folder);
+  const rest = files.filter(isOfFinish);
+  for (const name of [...rest.map((file) => file.name), ...copied.map((each) => each.name), SUMS]) {
+    const path = join(folder, name);
+    const isOwn = own[name] !== undefined && own[name] === (await hashOfOutput(path, signal));
+    await checkPlace(path, isForced || isOwn);
+  }
+  return { folder, files: rest, companions: copied };
+}
+
+/**
+ * Writes the files that describe all shards, and the list of hashes.
  * @param check  of the result, before the list of hashes is written; without success it is not written
  * @returns the exit code
  */
 export async function writeRest(
-  folder: string,
-  model: string,
-  rest: readonly OutputFile[],
+  { folder, files, companions }: Description,
   done: readonly Done[],
   signal: AbortSignal,
   check?: () => Promise<number>,
 ): Promise<number> {
   const sums = done.map(({ output }) => output).map(({ name, sha256 }) => ({ name, sha256 }));
+  const described: Record<string, string> = { ...(await readDescribed(folder)) };
   const add = async (name: string, chunks: Chunks): Promise<void> => {
-    const { sha256 } = await writeFile(join(folder, name), () => chunks, signal);
+    // The record comes before the name, so that a file of a killed command is known as its own.
+    const onComplete = async ({ sha256 }: Written): Promise<void> => {
+      described[name] = sha256;
+      await writeDescribed(folder, described, signal);
+    };
+    const { sha256 } = await writeFile(join(folder, name), () => chunks, signal, { onComplete });
     sums.push({ name, sha256 });
   };
-  for (const file of rest) await add(file.name, chunksOf(file.stream()));
-  const known = new Set(sums.map(({ name }) => name));
-  for (const { name, path } of await companionsOf(model)) {
-    if (!known.has(name) && resolve(folder, name) !== path) await add(name, createReadStream(path));
-  }
+  for (const file of files) await add(file.name, chunksOf(file.stream()));
+  for (const { name, path } of companions) await add(name, createReadStream(path));
   const code = (await check?.()) ?? EXIT.ok;
   if (code !== EXIT.ok) return code;
   sums.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const lines = sums.map(({ name, sha256 }) => `${sha256}  ${name}\n`);
-  await writeText(join(folder, "SHA256SUMS"), lines.join(""), signal);
+  // Names need no escapes of sha256sum: openModel refuses control characters in those of shards.
+  await add(SUMS, [sums.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join("")]);
   return EXIT.ok;
 }
 
-/** Files of a model's folder that engines need: configs, tokenizers, vocabularies, templates. */
-const COMPANION =
-  /^(config|\w+_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|merges|chat_template|spiece|sentencepiece[\w.]*)\.(json|txt|model|jinja)$/;
+/** Paths of all files of a result in a folder, which may have left unfinished ones. */
+export const pathsOf = (targets: readonly Target[], { folder, files, companions }: Description) => [
+  ...targets.map(({ path }) => path),
+  ...[...files, ...companions].map(({ name }) => join(folder, name)),
+  join(folder, SUMS),
+];
+
+/** A file of a model's folder that engines need. */
+interface Companion {
+  readonly name: string;
+  readonly path: string;
+}
+
 const MAX_COMPANION = 2 ** 27;
 
-/** The companions of a model in a local folder. */
-async function companionsOf(model: string): Promise<{ name: string; path: string }[]> {
+/** The companions of a model in a local folder, and those that are not copied, with the reason. */
+async function companionsOf(model: string): Promise<{
+  readonly companions: readonly Companion[];
+  readonly passed: readonly { readonly name: string; readonly reason: string }[];
+}> {
   const folder = /\.index\.json$/.test(model) ? dirname(model) : model;
-  if (!(await isFolder(folder))) return [];
-  return readdirSync(folder)
-    .sort()
-    .map((name) => ({ name, path: resolve(folder, name) }))
-    .filter(({ name, path }) => {
-      const found = statSync(path);
-      return COMPANION.test(name) && found.isFile() && found.size <= MAX_COMPANION;
-    });
+  const companions: Companion[] = [];
+  const passed: { readonly name: string; readonly reason: string }[] = [];
+  if (!(await isFolder(folder))) return { companions, passed };
+  const roots = await rootsOf(folder);
+  for (const name of companionNames(folder)) {
+    const path = resolve(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    const real = found && (await realpath(path).catch(() => undefined));
+    let reason: string | undefined;
+    if (found === undefined || real === undefined) reason = "is a link to no file";
+    else if (!found.isFile()) reason = "is no regular file";
+    else if (!roots.some((root) => real.startsWith(root + sep))) {
+      reason = "is a link out of the model's folder";
+    } else if (found.size > MAX_COMPANION) reason = `has more than ${showBytes(MAX_COMPANION)}`;
+    if (reason === undefined) companions.push({ name, path });
+    else passed.push({ name, reason });
+  }
+  return { companions, passed };
+}
+
+/** Folders that files of a model may be links to: its own, and in the cache of the Hub the blobs of the same repository. */
+async function rootsOf(folder: string): Promise<string[]> {
+  const own = await realpath(folder);
+  const parts = own.split(sep);
+  const at = parts.lastIndexOf("snapshots");
+  return at > 0 ? [own, [...parts.slice(0, at), "blobs"].join(sep)] : [own];
 }

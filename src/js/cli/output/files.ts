@@ -1,12 +1,12 @@
 // Files that are complete or not there: written as .partial, synced, then renamed.
 
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, open, rename, stat, statfs } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { EXIT, Failure } from "../failures.js";
 import { showBytes } from "../units.js";
-import { partialPath, takeOver, writeError } from "./partial.js";
+import { openPartial, partialPath, removePartial, writeError } from "./partial.js";
+import { checkNoInput } from "./places.js";
 
 /** A file that was written. */
 export interface Written {
@@ -33,6 +33,9 @@ export interface WriteOptions {
   readonly onComplete?: (written: Written) => Promise<void>;
 }
 
+/** Bytes between two records of an unfinished file. */
+const RECORD_BYTES = 2 ** 20;
+
 /**
  * Writes a file. It gets its name when it is complete and on the disk; after an error, or an abort without a key,
  * nothing is left.
@@ -45,48 +48,53 @@ export async function writeFile(
   signal: AbortSignal,
   { key, onComplete }: WriteOptions = {},
 ): Promise<Written> {
+  await checkNoInput(path);
   await mkdir(dirname(path), { recursive: true });
   const partial = partialPath(path, key);
-  let size = 0;
+  let kept = 0;
   try {
-    size = await takeOver(path, key);
-    const hash = createHash("sha256");
-    const file = await open(partial, size === 0 ? "w" : "r+");
+    const { file, hash, records, ...left } = await openPartial(path, key, signal);
+    let { size } = left;
+    let recorded = size;
+    kept = size;
+    const record = async (): Promise<void> => {
+      if (key === undefined) return;
+      await records.write({ size, sha256: hash.copy().digest("hex") });
+      kept = recorded = size;
+    };
     try {
-      for (let at = 0; at < size; ) {
-        signal.throwIfAborted();
-        const buffer = Buffer.alloc(Math.min(READ_BYTES, size - at));
-        const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
-        if (bytesRead === 0) throw new Error(`${partial} has become shorter`);
-        hash.update(buffer.subarray(0, bytesRead));
-        at += bytesRead;
-      }
       for await (const chunk of chunksFrom(size)) {
         signal.throwIfAborted();
         const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
-        hash.update(bytes);
         for (let at = 0; at < bytes.length; ) {
-          const { bytesWritten } = await file.write(bytes, at, bytes.length - at, size);
+          const { bytesWritten } = await file.write(bytes, at, bytes.length - at, size + at);
           at += bytesWritten;
-          size += bytesWritten;
         }
+        hash.update(bytes);
+        size += bytes.length;
+        if (size - recorded >= RECORD_BYTES) await record();
       }
       signal.throwIfAborted();
       await file.sync();
+    } catch (error) {
+      if (signal.aborted && size > recorded) await record();
+      throw error;
     } finally {
+      await records.close();
       await file.close();
     }
     const written = { size, sha256: hash.digest("hex") };
     await onComplete?.(written);
     await rename(partial, path);
+    await removePartial(partial);
     await syncFolder(dirname(path));
     return written;
   } catch (error) {
-    if (signal.aborted && key !== undefined && size > 0) {
-      const kept = `${showBytes(size)} of ${path} are kept, where the same command goes on`;
-      throw new Failure(EXIT.output, `interrupted; ${kept}`);
+    if (signal.aborted && key !== undefined && kept > 0) {
+      const bytes = `${showBytes(kept)} of ${path} are kept, where the same command goes on`;
+      throw new Failure(EXIT.output, `interrupted; ${bytes}`);
     }
-    await rm(partial, { force: true });
+    await removePartial(partial);
     throw writeError(path, partial, error);
   }
 }
@@ -94,8 +102,6 @@ export async function writeFile(
 /** Writes a file of a text. */
 export const writeText = (path: string, text: string, signal: AbortSignal): Promise<Written> =>
   writeFile(path, () => [text], signal);
-
-const READ_BYTES = 2 ** 20;
 
 /** Makes the rename durable, where the system can. */
 async function syncFolder(path: string): Promise<void> {
@@ -111,12 +117,6 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** @throws {Failure} if a file exists and may not be overwritten */
-export function checkFree(path: string, isForced: boolean): void {
-  if (isForced || !existsSync(path)) return;
-  throw new Failure(EXIT.output, `${path} exists already; --force overwrites it`);
-}
-
 /** @throws {Failure} unless the disk has room for this many bytes */
 export async function checkRoom(path: string, bytes: number): Promise<void> {
   let folder = resolve(path);
@@ -126,6 +126,14 @@ export async function checkRoom(path: string, bytes: number): Promise<void> {
   if (bytes <= free) return;
   const problem = `needs ${showBytes(bytes)}, and the disk of ${folder} has ${showBytes(free)} left`;
   throw new Failure(EXIT.output, `${path} ${problem}`);
+}
+
+/** Whether a path is that of a regular file, or of a link to one. */
+export async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 /** Whether a path is a folder. */

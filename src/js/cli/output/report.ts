@@ -2,7 +2,8 @@
 
 import type { Arguments } from "../arguments.js";
 import { usage } from "../failures.js";
-import { checkFree, writeStdout, writeText } from "./files.js";
+import { writeStdout, writeText } from "./files.js";
+import { checkPlace, noteInputPath } from "./places.js";
 import { type Column, cellText, tableText } from "./table.js";
 import { escapedJson, printable, stylesOf, widthOf, wrap } from "./terminal.js";
 
@@ -50,11 +51,12 @@ export function formOf(args: Arguments): Form {
   return asked[0] ?? (ending?.toLowerCase() as Form | undefined) ?? "table";
 }
 
-/** Checks the output before anything is computed. @throws {Failure} */
-export function checkOutput(args: Arguments): void {
+/** Checks the output before anything is computed: it must be no input, and free or forced. @throws {Failure} */
+export async function checkOutput(args: Arguments): Promise<void> {
   formOf(args);
   const path = args.text("output");
-  if (path !== undefined && path !== "-") checkFree(path, args.has("force"));
+  for (const input of [...args.operands, ...args.list("activations")]) await noteInputPath(input);
+  if (path !== undefined && path !== "-") await checkPlace(path, args.has("force"));
 }
 
 /** Writes a report as the options ask for. */

@@ -17,6 +17,7 @@ import {
   guarded,
   isAddress,
   isFolder,
+  NO_FILE,
   type OpenedSource,
   openSource,
 } from "./sources.js";
@@ -133,10 +134,11 @@ export async function openModel(
   }
 }
 
-/** Whether a file could not be opened because there is none. */
+/** Whether a file could not be opened because there is none: no file, a link to nothing, a pipe, a device. */
 function isMissing(error: unknown): boolean {
   const { cause, message } = error as Error & { readonly cause?: { readonly code?: unknown } };
-  return cause?.code === "ENOENT" || / answers (403|404|410)\b/.test(message);
+  const isNone = cause?.code === "ENOENT" || cause?.code === NO_FILE;
+  return isNone || / answers (403|404|410)\b/.test(message);
 }
 
 /** The largest file beside the model that is read as a whole, in bytes. */
@@ -154,8 +156,7 @@ async function openMain(
   const folder = String(source).replace(/[/\\]$/, "");
   for (const name of FOLDER_FILES) {
     const found = await openSource(where, `${folder}/${name}`, signal).catch((error: unknown) => {
-      const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-      if (cause?.code !== "ENOENT") throw error;
+      if (!isMissing(error)) throw error;
     });
     if (found !== undefined) return found;
   }

@@ -246,9 +246,13 @@ export async function isFolder(source: unknown): Promise<boolean> {
 
 const kindOf = (stat: { isFile(): boolean }) => ({ isFile: stat.isFile() });
 
+/** The code of the cause of an error about a pipe, a device or a socket, as systems name a wrong type of file. */
+export const NO_FILE = "EFTYPE";
+
 async function openFile(where: string, path: string | URL): Promise<OpenedSource> {
   const files = fileSystem() as NodeFiles;
-  const noFile = (): Error => stateError("ZP_LOAD_FAILED", where, `${path} is no file`);
+  const noFile = (): Error =>
+    stateError("ZP_LOAD_FAILED", where, `${path} is no file`, { code: NO_FILE });
   const couldNotOpen = (cause: unknown): never => {
     const problem = `${path} could not be opened: ${(cause as Error).message}`;
     throw stateError("ZP_LOAD_FAILED", where, problem, cause);

@@ -1,6 +1,7 @@
 // Runs the command line in a folder of its own, with small models in it.
 
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -95,6 +96,15 @@ export function write(folder, files) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), content);
   }
+}
+
+/** Leaves an unfinished file with its record, as an interrupted run does. */
+export function leave(path, bytes) {
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const record = `${String(bytes.length).padStart(16, "0")} ${sha256}\n`;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, bytes);
+  writeFileSync(path.replace(/\.partial$/, ".sum.partial"), record);
 }
 
 /** Writes a model in shards, one layer each. @returns the names of the shards */
