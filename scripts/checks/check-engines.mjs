@@ -35,6 +35,11 @@ const ENGINES = [
     packages: ["@huggingface/gguf@0.4.6"],
     file: join("tests", "engines", "huggingface-gguf.test.mjs"),
   },
+  {
+    title: "sqlite-vec and usearch: exported codes of an index",
+    packages: ["sqlite-vec@0.1.9", "usearch@2.26.2"],
+    file: join("tests", "engines", "vector-programs.test.mjs"),
+  },
 ];
 
 /** A separate folder for each engine's packages, because npm removes other packages when it installs some. */

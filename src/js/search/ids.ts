@@ -144,9 +144,14 @@ export class RowIds {
     for (let i = 0; i < count; i++) {
       const id = ids === undefined ? this.#next : ids[i];
       this.#slots[this.#find(id)] = list.push(id);
-      if (Number.isSafeInteger(id) && (id as number) >= this.#next) this.#next = (id as number) + 1;
+      this.#passNext(id);
     }
     this.#size = list.length;
+  }
+
+  /** Keeps the next default id above all integers that were ids. */
+  #passNext(id: VectorId): void {
+    if (Number.isSafeInteger(id) && (id as number) >= this.#next) this.#next = (id as number) + 1;
   }
 
   /** Removes the id of a row, whose place the last row takes. */
@@ -192,8 +197,16 @@ export class RowIds {
   restore(ids: readonly VectorId[] | undefined, size: number, next: number): boolean {
     this.clear();
     if (ids === undefined) this.#size = size;
-    else if (this.targetsOf(ids) !== undefined) return false;
-    else this.append(ids, ids.length);
+    else {
+      const list = this.#materialize(ids.length);
+      for (const id of ids) {
+        const slot = this.#find(id);
+        if (this.#slots[slot] !== 0) return false;
+        this.#slots[slot] = list.push(id);
+        this.#passNext(id);
+      }
+      this.#size = list.length;
+    }
     this.#next = Math.max(this.#next, next);
     return true;
   }

@@ -119,4 +119,24 @@ describe("VectorIndex.search proves nothing that is wrong", () => {
       index.dispose();
     }
   });
+
+  it("with bounds that a query along a row's error reaches, and nothing exceeds", () => {
+    const { VectorIndex } = builds[0];
+    for (const metric of ["dot", "euclidean"]) {
+      for (let run = 0; run < 20; run++) {
+        const dimensions = 32;
+        const row = Float32Array.from({ length: dimensions }, () => random.between(-1, 1));
+        const index = new VectorIndex({ dimensions, metric, dtype: "int4" });
+        index.add(row);
+        const error = index.vector(0).map((value, i) => row[i] - value);
+        const query = metric === "dot" ? error : row.map((value, i) => value + 8 * error[i]);
+        const exact = exactScore([...query].map(integerOf), [...row].map(integerOf), metric);
+        const [{ score, distance = -score, error: bound }] = index.search(query).hits;
+        const difference = Math.abs(-distance - exact);
+        assert.ok(difference <= bound, `${metric}: ${difference} is over ${bound}`);
+        assert.ok(difference > 0.99 * bound, `${metric}: ${difference} is far below ${bound}`);
+        index.dispose();
+      }
+    }
+  });
 });
