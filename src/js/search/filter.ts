@@ -8,7 +8,10 @@ import type { VectorId } from "./layout.js";
 import type { VectorRows } from "./rows.js";
 
 /** The ids to search: a function that tells whether an id is one of them, or the ids. */
-export type VectorFilter<Id extends VectorId = VectorId> = ((id: Id) => unknown) | Iterable<Id>;
+// A method's type: an index of strings is an index of any ids.
+export type VectorFilter<Id extends VectorId = VectorId> =
+  | { isWanted(id: Id): unknown }["isWanted"]
+  | Iterable<Id>;
 
 /** The mask of a filter's rows. Ids that the index has not are ignored. */
 export function checkFilter(

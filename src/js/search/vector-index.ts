@@ -84,9 +84,9 @@ export type QueryTensor =
   | PackedSigns;
 
 /** Gives the vectors of ids, in their order: n · dimensions values, or any other form that `add` takes. */
-export type ReadVectors<Id extends VectorId = VectorId> = (
-  ids: Id[],
-) => VectorsInput | Promise<VectorsInput>;
+export type ReadVectors<Id extends VectorId = VectorId> = {
+  read(ids: Id[]): VectorsInput | Promise<VectorsInput>;
+}["read"];
 
 const DEFAULT_FACTOR = 40;
 
