@@ -330,6 +330,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
         0,
         "int8",
         false,
+        "course",
         to,
       ),
     );
