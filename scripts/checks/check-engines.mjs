@@ -46,7 +46,7 @@ const ENGINES = [
 const folderOf = (file) => join(root, "build", "model-engines", basename(file, ".test.mjs"));
 
 /** Installs packages, "name@version", into a folder, without their scripts, unless they are there. */
-async function install(packages, folder) {
+export async function install(packages, folder) {
   const isThere = (specifier) => {
     const [, name, version] = /^(.+)@(.+)$/.exec(specifier);
     const file = join(folder, "node_modules", name, "package.json");

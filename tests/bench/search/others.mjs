@@ -2,8 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 
 const require = createRequire(import.meta.url);
+const requireProgram = createRequire(join(process.env.ZEROPOINT_PROGRAMS ?? "", "x.js"));
 
 /**
  * @typedef {object} Built
@@ -48,7 +50,7 @@ export const OTHERS = [
     name: "usearch (native), HNSW, f32",
     removal: "yes",
     async build(unit, dimensions) {
-      const { Index, MetricKind } = await import("usearch");
+      const { Index, MetricKind } = requireProgram("usearch");
       const index = new Index({ dimensions, metric: MetricKind.Cos });
       const keys = BigUint64Array.from(rowsOf(unit, dimensions), (_, i) => BigInt(i));
       index.add(keys, unit);

@@ -11,6 +11,7 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { install as installWithoutScripts } from "../../../scripts/checks/check-engines.mjs";
 import { Failure, root, run } from "../../../scripts/process/run.mjs";
 
 function options(args) {
@@ -88,16 +89,23 @@ export async function benchSearch(args, build, install) {
   if (!isBuilt) await build();
   const { buildLimits } = await import("../limits/build.mjs");
   await buildLimits();
-  if (!isAlone) await install();
-  const newest = join(root, "tests", "bench", "node_modules", "node", "bin", "node");
-  const program = !isAlone && existsSync(newest) ? newest : process.execPath;
   const folder = join(root, "build", "bench");
   mkdirSync(folder, { recursive: true });
+  const programs = join(folder, "search-programs");
+  if (!isAlone) {
+    await install();
+    // Its installation runs a script, which it does not need: it has binaries.
+    await installWithoutScripts(["usearch@2.26.2"], programs);
+  }
+  const newest = join(root, "tests", "bench", "node_modules", "node", "bin", "node");
+  const program = !isAlone && existsSync(newest) ? newest : process.execPath;
   const file = join(folder, "search.json");
   const script = fileURLToPath(new URL("run.mjs", import.meta.url));
   const before = loadavg()[0];
   const more = isAlone ? ["without-others"] : [];
-  await run(program, [script, ...numbers, file, ...more], { env: { NODE_NO_WARNINGS: "1" } });
+  await run(program, [script, ...numbers, file, ...more], {
+    env: { NODE_NO_WARNINGS: "1", ZEROPOINT_PROGRAMS: programs },
+  });
   const result = JSON.parse(readFileSync(file, "utf8"));
   const load = [before, loadavg()[0]].map((value) => value.toFixed(1)).join(" before, ");
   const text = `${searchTable(result)}\n\nLoad of the machine: ${load} after.`;
