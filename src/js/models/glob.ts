@@ -31,25 +31,127 @@ export function parseGlob(where: string, argument: string, given: unknown): Glob
   const refuse = (wanted: string): Error =>
     rangeError("ZP_INVALID_OPTION", where, `${argument} must ${wanted}, got ${show(given)}`);
   if (given.length > MAX_LENGTH) throw refuse(`have at most ${MAX_LENGTH} characters`);
-  let source = "";
-  let depth = 0;
+  const program: Step[] = [];
+  /** Of every open brace: the jumps from the ends of its alternatives, and the split before the last one. */
+  const braces: { jumps: Jump[]; split: Split }[] = [];
+  const split = (): Split => {
+    const step: Split = { kind: "split", first: program.length + 1, second: 0 };
+    program.push(step);
+    return step;
+  };
   for (const [token] of given.matchAll(/\*+|[\s\S]/gu)) {
-    if (token.startsWith("*")) source += depth > 0 ? "[\\s\\S]*" : "([\\s\\S]*)";
-    else if (token === "?") source += depth > 0 ? "[\\s\\S]" : "([\\s\\S])";
-    else if (token === "{") {
-      depth++;
-      source += "(?:";
-    } else if (token === "}") {
-      if (depth-- === 0) throw refuse("open a brace before it closes one");
-      source += ")";
-    } else if (token === "," && depth > 0) source += "|";
-    else source += token.replace(/[\\^$.|+()[\]/]/, "\\$&");
+    const brace = braces.at(-1);
+    if (token.startsWith("*")) {
+      if (brace === undefined) program.push({ kind: "capture" });
+      const start = program.length;
+      const loop = split();
+      program.push({ kind: "any" }, { kind: "jump", to: start });
+      loop.second = program.length;
+      if (brace === undefined) program.push({ kind: "capture" });
+    } else if (token === "?") {
+      if (brace === undefined)
+        program.push({ kind: "capture" }, { kind: "any" }, { kind: "capture" });
+      else program.push({ kind: "any" });
+    } else if (token === "{") {
+      braces.push({ jumps: [], split: split() });
+    } else if (brace !== undefined && (token === "," || token === "}")) {
+      if (token === ",") {
+        const jump: Jump = { kind: "jump", to: 0 };
+        program.push(jump);
+        brace.jumps.push(jump);
+        brace.split.second = program.length;
+        brace.split = split();
+        continue;
+      }
+      // The last alternative has no other one after it.
+      brace.split.second = brace.split.first;
+      for (const jump of brace.jumps) jump.to = program.length;
+      braces.pop();
+    } else if (token === "}") throw refuse("open a brace before it closes one");
+    else program.push({ kind: "text", text: token });
   }
-  if (depth > 0) throw refuse("close each brace");
-  const regex = new RegExp(`^${source}$`, "u");
+  if (braces.length > 0) throw refuse("close each brace");
   return {
     pattern: given,
-    matches: (name) => regex.test(name),
-    key: (name) => regex.exec(name)?.slice(1).join("\0"),
+    matches: (name) => run(program, name) !== undefined,
+    key: (name) => run(program, name),
   };
+}
+
+/** Goes on with one of two steps; the first is preferred. */
+interface Split {
+  readonly kind: "split";
+  readonly first: number;
+  second: number;
+}
+
+interface Jump {
+  readonly kind: "jump";
+  to: number;
+}
+
+/** A step of a pattern: a character, any character, an end of a captured text, or where to go on. */
+type Step =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "any" }
+  | { readonly kind: "capture" }
+  | Split
+  | Jump;
+
+/** The ends of captured texts, the last one first. */
+interface Captured {
+  readonly position: number;
+  readonly before: Captured | undefined;
+}
+
+/**
+ * Runs all ways through a pattern at once, character by character, the preferred ways first: the time is at most the
+ * product of both lengths, whatever the pattern is.
+ * @returns the captured texts, joined by U+0000; undefined if the name does not match
+ */
+function run(program: readonly Step[], name: string): string | undefined {
+  const letters = [...name];
+  const seen = new Int32Array(program.length + 1).fill(-1);
+  let ways: { step: number; captured: Captured | undefined }[] = [];
+  for (let position = 0; position <= letters.length; position++) {
+    const next: typeof ways = [];
+    /** Steps that take no character are followed at once. */
+    const follow = (from: number, ends: Captured | undefined): void => {
+      let [step, captured] = [from, ends];
+      while (seen[step] !== position) {
+        seen[step] = position;
+        const own = program[step];
+        if (own?.kind === "jump") step = own.to;
+        else if (own?.kind === "capture") {
+          captured = { position, before: captured };
+          step++;
+        } else if (own?.kind === "split") {
+          follow(own.first, captured);
+          step = own.second;
+        } else {
+          next.push({ step, captured });
+          return;
+        }
+      }
+    };
+    if (position === 0) follow(0, undefined);
+    for (const { step, captured } of ways) {
+      const own = program[step];
+      const isTaken =
+        own?.kind === "any" || (own?.kind === "text" && own.text === letters[position - 1]);
+      if (isTaken) follow(step + 1, captured);
+    }
+    ways = next;
+    if (ways.length === 0) return undefined;
+  }
+  const end = ways.find(({ step }) => step === program.length);
+  return end && textsOf(letters, end.captured).join("\0");
+}
+
+function textsOf(letters: readonly string[], captured: Captured | undefined): string[] {
+  const texts: string[] = [];
+  for (let end = captured; end?.before !== undefined; end = end.before.before) {
+    texts.unshift(letters.slice(end.before.position, end.position).join(""));
+  }
+  return texts;
 }
