@@ -60,7 +60,7 @@ const isLength = (length: unknown): length is number =>
   Number.isSafeInteger(length) && (length as number) > 0;
 
 /** Methods whose layouts are read, or whose tensors tell their layout. */
-const METHODS: readonly string[] = [
+export const METHODS: readonly string[] = [
   ...[
     "compressed-tensors",
     "gptq",

@@ -89,9 +89,6 @@ function matrixBlockOf(
 ): ScaleBlock | undefined {
   const [height = 1, width = 1] = scaleShape;
   if (height * width === 0) return undefined;
-  if (height === 1 && width === 1) {
-    return { rows: Math.max(rows, 1), columns: Math.max(columns, 1) };
-  }
   const fits = (block: ScaleBlock): boolean => {
     const first = block.first ?? 0;
     const [begin, end] = scaleRowsOf(block, first, first + rows);
@@ -99,6 +96,11 @@ function matrixBlockOf(
   };
   const known = config?.blocks.find(fits);
   if (known !== undefined) return known;
+  if (height === 1 && width === 1) {
+    // A matrix of one scale where the configuration has blocks lacks the others.
+    const isPart = scaleShape.length === 2 && config !== undefined && config.blocks.length > 0;
+    return isPart ? undefined : { rows: Math.max(rows, 1), columns: Math.max(columns, 1) };
+  }
   if (height === rows) {
     return columns % width === 0 ? { rows: 1, columns: columns / width } : undefined;
   }

@@ -170,6 +170,11 @@ const PATTERNS: readonly {
   },
 ];
 
+/** The names of all layouts that are told by the names of tensors. */
+export const LAYOUT_NAMES: readonly LayoutName[] = [
+  ...new Set([...PATTERNS.map(({ layout }) => layout), "awq" as const]),
+];
+
 /** The names of codes, in their module, that no tensor of numbers has. */
 export const CODE_NAMES: readonly string[] = [
   ...["weight_packed", "qweight", "_blocks", "W_q", "_packed", "packed_weight", "weight_q"],
