@@ -18,6 +18,7 @@ import {
   isAddress,
   isFolder,
   NO_FILE,
+  namesIn,
   type OpenedSource,
   openSource,
 } from "./sources.js";
@@ -44,7 +45,11 @@ const FOLDER_FILES = [
   "model.safetensors",
   "model.json",
   "model.onnx",
+  "onnx/model.onnx",
 ];
+
+/** Endings of files by which a folder without these is opened, if it has one alone. */
+const FOLDER_ENDINGS = [/\.index\b[^/]*\.json$/, /\.safetensors$/, /\.gguf$/, /\.onnx$/];
 
 /**
  * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz or tfjs (model.json, or its
@@ -159,6 +164,13 @@ async function openMain(
       if (!isMissing(error)) throw error;
     });
     if (found !== undefined) return found;
+  }
+  const names = await namesIn(source);
+  for (const ending of FOLDER_ENDINGS) {
+    const [name, ...more] = names.filter((each) => ending.test(each));
+    if (name !== undefined && more.length === 0) {
+      return await openSource(where, `${folder}/${name}`, signal);
+    }
   }
   const problem = `${source} is a folder without any of ${FOLDER_FILES.join(", ")}; name the file in it`;
   throw stateError("ZP_LOAD_FAILED", where, problem);

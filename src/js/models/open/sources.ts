@@ -207,6 +207,7 @@ interface NodeProcess {
 interface NodeFiles {
   open(path: string | URL, flags: string | number): Promise<NodeFile>;
   stat(path: string | URL): Promise<{ isDirectory(): boolean; isFile(): boolean }>;
+  readdir(path: string | URL): Promise<readonly string[]>;
   readonly constants?: { readonly O_NONBLOCK?: number };
 }
 
@@ -242,6 +243,12 @@ export async function isFolder(source: unknown): Promise<boolean> {
     ?.stat(forNode(source))
     .catch(() => undefined);
   return stat?.isDirectory() === true;
+}
+
+/** The names of the files and folders in a folder, sorted. */
+export async function namesIn(folder: unknown): Promise<readonly string[]> {
+  const names = await fileSystem()?.readdir(forNode(folder as string | URL));
+  return [...(names ?? [])].sort();
 }
 
 const kindOf = (stat: { isFile(): boolean }) => ({ isFile: stat.isFile() });

@@ -1,7 +1,10 @@
 // Files under other names, in other memory, and with members that are no numbers.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, describe, it } from "node:test";
 import { init, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { writeNpz } from "../../../../dist/formats/npz/write.js";
@@ -9,6 +12,7 @@ import { rejects } from "../../support/asserts.mjs";
 import { outputBytes, safetensorsOf } from "../../support/files/checkpoints.mjs";
 import { collect } from "../../support/files/formats.mjs";
 import { bytesOf } from "../../support/files/saved.mjs";
+import { constant, onnxModel } from "../../support/onnx/models.mjs";
 
 await init();
 
@@ -32,6 +36,48 @@ describe("an index of shards", () => {
     const bytes = new Uint8Array(Float32Array.of(5).buffer);
     const { format } = await openModel(file, { externalData: () => bytes });
     assert.equal(format, "tfjs");
+  });
+});
+
+describe("a folder as the Hub has it", () => {
+  const made = mkdtempSync(join(tmpdir(), "zeropoint-folder-"));
+  after(() => rmSync(made, { recursive: true, force: true }));
+
+  /** A folder of files by name. */
+  function folderOf(name, files) {
+    for (const [path, bytes] of Object.entries(files)) {
+      mkdirSync(dirname(join(made, name, path)), { recursive: true });
+      writeFileSync(join(made, name, path), bytes);
+    }
+    return join(made, name);
+  }
+  const file = (value) => safetensorsOf({ w: ["float32", [1], Float32Array.of(value)] });
+
+  it("opens by its only index or file of a format, under any name", async () => {
+    const shard = { "a-1.safetensors": await file(3), "a-2.safetensors": await file(4) };
+    const index = encode({ weight_map: { w: "a-2.safetensors" } });
+    for (const [name, files, value] of [
+      ["one", { "diffusion.safetensors": await file(2), "config.json": encode({}) }, 2],
+      ["shards", { ...shard, "a.safetensors.index.fp16.json": index }, 4],
+    ]) {
+      const model = await openModel(folderOf(name, files));
+      assert.deepEqual([...(await model.read("w")).data], [value], name);
+      await model.close();
+    }
+    const two = openModel(folderOf("two", shard));
+    await rejects(two, Error, "ZP_LOAD_FAILED", /is a folder without any of/);
+  });
+
+  it("opens by the model in its folder onnx", async () => {
+    const graph = { nodes: [], inputs: [], outputs: [] };
+    const bytes = await onnxModel({
+      ...graph,
+      initializers: [constant("w", [1], Float32Array.of(5))],
+    });
+    const model = await openModel(folderOf("onnx-model", { "onnx/model.onnx": bytes }));
+    assert.equal(model.format, "onnx");
+    assert.deepEqual([...(await model.read("w")).data], [5]);
+    await model.close();
   });
 });
 
