@@ -54,7 +54,7 @@ function held(core) {
 
 async function measureHere(title, mebibytes) {
   const zeropoint = await import("../../dist/index.js");
-  const { activeCore } = await import("../../dist/core/init.js");
+  const { activeCore } = await import("../internal/core.mjs");
   await zeropoint.init({ build: "baseline" });
   const core = activeCore("memory");
   const { bits, run } = CASES[title];

@@ -6,9 +6,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { readGGUF } from "../../dist/formats/gguf/read.js";
-import { ggmlTypeNumber } from "../../dist/formats/gguf/types.js";
-import { bytesSource } from "../../dist/formats/source.js";
+import { bytesSource, ggmlTypeNumber, readGGUF } from "../internal/formats.mjs";
 import { makeImatrix, makeLlama } from "../js/support/files/llama.mjs";
 import { quantize, TYPES } from "./llama-models.mjs";
 

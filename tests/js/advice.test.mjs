@@ -13,7 +13,7 @@ import {
   quantizeDynamic,
   Sequential,
 } from "zeropoint/torch";
-import { loadBuild } from "../../dist/core/load.js";
+import { loadBuild } from "../internal/core.mjs";
 import { refuses, rejects } from "./support/asserts.mjs";
 
 await init();

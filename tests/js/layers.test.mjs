@@ -1,5 +1,5 @@
 // The folders of src/js form a staircase: imports, also of types, point to a lower step or stay in their folder,
-// and no files import each other in a circle.
+// and no files import each other in a circle. Tests import the public entries of the package, and tests/internal.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -52,4 +52,49 @@ it("no files of src/js import each other in a circle", () => {
     done.add(file);
   };
   for (const file of files) visit(file, []);
+});
+
+const tests = new URL("../", import.meta.url);
+const testFiles = readdirSync(tests, { recursive: true })
+  .map((file) => file.replaceAll("\\", "/"))
+  .filter((file) => /\.(m?js|ts)$/.test(file) && !file.includes("node_modules"));
+const textOfTest = (file) => readFileSync(new URL(file, tests), "utf8");
+
+it("tests import private modules of the package only through tests/internal", () => {
+  const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url)));
+  const entries = Object.values(exports).map((entry) => entry.default ?? entry);
+  const importsOfTest = (file) =>
+    [...textOfTest(file).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*["'`]([^"'`]*?dist\/[^"'`]*)["'`]/g)]
+      .map(([, path]) => posix.join(posix.dirname(`tests/${file}`), path))
+      .filter((path) => path.startsWith("dist/"));
+  const deep = testFiles
+    .filter((file) => !file.startsWith("internal/"))
+    .flatMap((file) => importsOfTest(file).map((path) => [file, `./${path}`]))
+    .filter(([, path]) => !entries.includes(path));
+  assert.deepEqual(deep, []);
+  const inside = testFiles.filter((file) => file.startsWith("internal/")).flatMap(importsOfTest);
+  assert.ok(inside.length > 50, `${inside.length} imports were found in tests/internal`);
+});
+
+it("tests use every name of tests/internal", () => {
+  const others = testFiles.filter((file) => !file.startsWith("internal/"));
+  const used = new Set(
+    others.flatMap((file) =>
+      [
+        ...textOfTest(file).matchAll(
+          /\{([^{}]*)\}\s*(?:from|=\s*await import\()\s*"[^"]*internal\/\w+\.mjs"/g,
+        ),
+      ]
+        .flatMap(([, names]) => names.split(","))
+        .map((name) => name.trim().split(/ as |:/)[0]),
+    ),
+  );
+  const unused = testFiles
+    .filter((file) => file.startsWith("internal/"))
+    .flatMap((file) => [...textOfTest(file).matchAll(/export (?:\* as (\w+)|\{([^}]*)\}) from/g)])
+    .flatMap(
+      ([, all, names]) => all ?? names.split(",").map((name) => name.trim().split(" as ").at(-1)),
+    )
+    .filter((name) => name !== "" && !used.has(name));
+  assert.deepEqual(unused, []);
 });

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
 import * as slim from "zeropoint/slim";
-import { examineEngine } from "../../dist/core/features.js";
+import { examineEngine } from "../internal/core.mjs";
 import { rejects } from "./support/asserts.mjs";
 import { addressOf, bytesOf, serveBinaries } from "./support/binaries.mjs";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import * as zeropoint from "../../dist/index.js";
+import * as zeropoint from "zeropoint";
 import { axeViolations } from "./axe.mjs";
 import { browserName } from "./browser.mjs";
 import {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { init } from "../../dist/index.js";
+import { init } from "zeropoint";
 import { root } from "../../scripts/process/run.mjs";
 import { difference } from "../js/support/onnx/engine.mjs";
 import { LAYERS, modelOf, quantized } from "../js/support/onnx/layers.mjs";

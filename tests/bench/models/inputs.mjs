@@ -2,8 +2,13 @@
 
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../dist/formats/gguf/write.js";
-import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import {
+  ggufEntry,
+  layoutGGUF,
+  layoutSafetensors,
+  writeGGUF,
+  writeSafetensors,
+} from "../../internal/formats.mjs";
 import { constant, onnxModel } from "../../js/support/onnx/models.mjs";
 import { normalValues } from "../random.mjs";
 

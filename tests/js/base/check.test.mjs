@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createContext, runInContext } from "node:vm";
-import { OWN, show, showShape } from "../../../dist/base/format-value.js";
-import { checkOptions } from "../../../dist/base/options.js";
-import { findMisfit, newArray, overlap } from "../../../dist/base/typed-arrays.js";
-import { checkNested, checkTensor } from "../../../dist/tensor/check.js";
-import { checkShape } from "../../../dist/tensor/shape.js";
+import {
+  checkOptions,
+  findMisfit,
+  newArray,
+  OWN,
+  overlap,
+  show,
+  showShape,
+} from "../../internal/base.mjs";
+import { checkNested, checkShape, checkTensor } from "../../internal/tensor.mjs";
 import { DTYPES, refuses } from "../support/asserts.mjs";
 
 const otherRealm = createContext();

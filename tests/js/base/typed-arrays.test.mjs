@@ -25,11 +25,8 @@ import {
   quantizePerTensor,
   quantizePerTensorDynamic,
 } from "zeropoint/torch";
-import { embedded } from "../../../dist/core/embedded.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { Memory } from "../../../dist/core/memory.js";
-import { TILE } from "../../../dist/tensor/tiles.js";
+import { embedded, loadBuild, Memory, runOn } from "../../internal/core.mjs";
+import { TILE } from "../../internal/tensor.mjs";
 import { Random, refuses, sameCodes, sameFloats } from "../support/asserts.mjs";
 
 await init();

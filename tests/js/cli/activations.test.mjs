@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { init } from "../../../dist/index.js";
-import { analyze, openModel } from "../../../dist/models/index.js";
+import { init } from "zeropoint";
+import { analyze, openModel } from "zeropoint/models";
 import { Random } from "../support/asserts.mjs";
 import {
   makeFolder,

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { Progress } from "../../../dist/cli/output/progress.js";
-import { printable } from "../../../dist/cli/output/terminal.js";
+import { Progress, printable } from "../../internal/cli.mjs";
 import {
   makeFolder,
   safetensors,

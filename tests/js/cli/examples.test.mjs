@@ -6,8 +6,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { COMMANDS } from "../../../dist/cli/commands.js";
-import { COMMAND_NAMES } from "../../../dist/cli/names.js";
+import { COMMAND_NAMES, COMMANDS } from "../../internal/cli.mjs";
 import {
   makeFolder,
   program,

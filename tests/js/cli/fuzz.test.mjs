@@ -6,8 +6,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import fc from "fast-check";
-import { describe as describeError, EXIT } from "../../../dist/cli/failures.js";
-import { Journal } from "../../../dist/cli/jobs/journal.js";
+import { describeError, EXIT, importCommand, Journal } from "../../internal/cli.mjs";
 import { Random } from "../support/asserts.mjs";
 import { effort } from "../support/effort.mjs";
 import { property } from "../support/files/formats.mjs";
@@ -114,8 +113,7 @@ const SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safete
 const SCHEMES = { "a.weight": "int8-channel", "b.weight": "int4-g32" };
 
 before(async () => {
-  for (const name of COMMANDS)
-    ({ run: runs[name] } = await import(`../../../dist/cli/commands/${name}.js`));
+  for (const name of COMMANDS) ({ run: runs[name] } = await importCommand(name));
   const random = new Random(37);
   const shards = ["a.weight", "b.weight"].map((name) => ({ [name]: weights(random, [8, 32]) }));
   for (const [i, name] of SHARDS.entries())

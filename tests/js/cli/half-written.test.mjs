@@ -14,9 +14,8 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
-import { writeFile } from "../../../dist/cli/output/files.js";
-import { leftBytes, partialPath } from "../../../dist/cli/output/partial.js";
-import { shardIndexText } from "../../../dist/formats/safetensors.js";
+import { leftBytes, partialPath, writeFile } from "../../internal/cli.mjs";
+import { shardIndexText } from "../../internal/formats.mjs";
 import { Random } from "../support/asserts.mjs";
 import {
   leave,

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { COMMANDS } from "../../../dist/cli/commands.js";
-import { COMMAND_NAMES } from "../../../dist/cli/names.js";
+import { COMMAND_NAMES, COMMANDS } from "../../internal/cli.mjs";
 import { makeFolder, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();

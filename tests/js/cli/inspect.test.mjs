@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../dist/formats/gguf/write.js";
+import { ggufEntry, layoutGGUF, writeGGUF } from "../../internal/formats.mjs";
 import { collect, vectorsOf } from "../support/files/formats.mjs";
 import {
   makeFolder,

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { deal, filesOf } from "../../../dist/cli/jobs/deal.js";
+import { deal, filesOf } from "../../internal/cli.mjs";
 import { makeFolder, start, write, writeShards, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();

@@ -4,11 +4,17 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import * as files from "../../../dist/cli/output/files.js";
-import { isPartialOf, partialPath, writeError } from "../../../dist/cli/output/partial.js";
-import { Progress } from "../../../dist/cli/output/progress.js";
-import { tableText } from "../../../dist/cli/output/table.js";
-import { distinct, shorten, wrap } from "../../../dist/cli/output/terminal.js";
+import {
+  distinct,
+  files,
+  isPartialOf,
+  Progress,
+  partialPath,
+  shorten,
+  tableText,
+  wrap,
+  writeError,
+} from "../../internal/cli.mjs";
 import { makeFolder } from "../support/processes/cli.mjs";
 
 const plain = { bold: String, dim: String };

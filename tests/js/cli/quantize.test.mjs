@@ -8,7 +8,7 @@ import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
-import { partialPath } from "../../../dist/cli/output/partial.js";
+import { partialPath } from "../../internal/cli.mjs";
 import { makeLlama } from "../support/files/llama.mjs";
 import {
   leave,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import * as units from "../../../dist/cli/units.js";
+import { units } from "../../internal/cli.mjs";
 
 describe("sizes", () => {
   for (const [text, bytes] of [

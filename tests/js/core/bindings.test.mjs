@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantiate } from "../../../dist/core/bindings.js";
+import { instantiate } from "../../internal/core.mjs";
 
 const I32 = 0x7f;
 const FUNCTION = 0x60;

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { transformSync } from "esbuild";
 import fc from "fast-check";
-import { toBytes } from "../../../dist/core/embedded.js";
 import { ALPHABET, toText } from "../../../scripts/build/text.mjs";
+import { toBytes } from "../../internal/core.mjs";
 import { sameDeep } from "../support/asserts.mjs";
 
 const bytes = (values) => Uint8Array.from(values);

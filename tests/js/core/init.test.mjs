@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as main from "zeropoint";
 import * as torch from "zeropoint/torch";
-import { examineEngine } from "../../../dist/core/features.js";
-import { checkSame } from "../../../dist/core/init.js";
+import { checkSame, examineEngine } from "../../internal/core.mjs";
 import { refuses, rejects } from "../support/asserts.mjs";
 import { zeropoint } from "../support/exports.mjs";
 

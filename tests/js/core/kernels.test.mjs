@@ -4,11 +4,15 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { create, QuantizedLinear, quantize } from "zeropoint";
-import { embedded } from "../../../dist/core/embedded.js";
-import { examineEngine, loweringOfDot } from "../../../dist/core/features.js";
-import { runOn } from "../../../dist/core/init.js";
-import { chooseKernels, timeDots } from "../../../dist/core/kernels.js";
-import { loadBuild } from "../../../dist/core/load.js";
+import {
+  chooseKernels,
+  embedded,
+  examineEngine,
+  loadBuild,
+  loweringOfDot,
+  runOn,
+  timeDots,
+} from "../../internal/core.mjs";
 import { sameDeep } from "../support/asserts.mjs";
 
 const hasRelaxed = examineEngine().relaxed === true;

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { before, describe, it } from "node:test";
-import { ARRAYS } from "../../../dist/base/typed-arrays.js";
-import { embedded } from "../../../dist/core/embedded.js";
-import { chooseBuilds, examineEngine } from "../../../dist/core/features.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { computesKnownValues } from "../../../dist/core/prove.js";
+import { ARRAYS } from "../../internal/base.mjs";
+import {
+  chooseBuilds,
+  computesKnownValues,
+  embedded,
+  examineEngine,
+  loadBuild,
+} from "../../internal/core.mjs";
 import { refuses, rejects, sameDeep } from "../support/asserts.mjs";
 
 const names = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { embedded } from "../../../dist/core/embedded.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { Memory } from "../../../dist/core/memory.js";
+import { embedded, loadBuild, Memory } from "../../internal/core.mjs";
 import { refuses } from "../support/asserts.mjs";
 
 const MIB = 2 ** 20;

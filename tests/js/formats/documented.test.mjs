@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { describeQuantization, METHODS } from "../../../dist/formats/layouts/checkpoints/config.js";
 import {
+  describeQuantization,
   findQuantizedWeights,
   LAYOUT_NAMES,
-} from "../../../dist/formats/layouts/checkpoints/patterns.js";
-import { READERS } from "../../../dist/models/open/readers.js";
-import { OUTPUT_FORMATS } from "../../../dist/models/quantize/formats.js";
+  METHODS,
+} from "../../internal/formats.mjs";
+import { OUTPUT_FORMATS, READERS } from "../../internal/models.mjs";
 
 const text = readFileSync(new URL("../../../docs/formats.md", import.meta.url), "utf8");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { bytesOf, decodeValues, isDecodable, swapBytes } from "../../../dist/formats/dtypes.js";
+import { bytesOf, decodeValues, isDecodable, swapBytes } from "../../internal/formats.mjs";
 import { fromBase64, property, sameValues } from "../support/files/formats.mjs";
 import { crc32, readVectors } from "../support/vectors.mjs";
 

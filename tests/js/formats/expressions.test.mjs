@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { describeQuantization } from "../../../dist/formats/layouts/checkpoints/config.js";
-import { expressionOf } from "../../../dist/formats/layouts/checkpoints/expressions.js";
+import { describeQuantization, expressionOf } from "../../internal/formats.mjs";
 import { property } from "../support/files/formats.mjs";
 
 const atoms = ["a", "b", ".", "\\d", "\\w", "\\.", "[ab1]", "[^a]", "[a-c]", "^", "$"];

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { readGGUF } from "../../../dist/formats/gguf/read.js";
-import { ggmlTypeNumber } from "../../../dist/formats/gguf/types.js";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../dist/formats/gguf/write.js";
-import { bytesSource } from "../../../dist/formats/source.js";
+import {
+  bytesSource,
+  ggmlTypeNumber,
+  ggufEntry,
+  layoutGGUF,
+  readGGUF,
+  writeGGUF,
+} from "../../internal/formats.mjs";
 import {
   assertTensor,
   assertVerdict,

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decodeValues } from "../../../dist/formats/dtypes.js";
-import { readQuantizationConfig } from "../../../dist/formats/layouts/checkpoints/config.js";
-import { findQuantizedWeights } from "../../../dist/formats/layouts/checkpoints/patterns.js";
-import { unpackWeight } from "../../../dist/formats/layouts/checkpoints/weight.js";
-import { dequantizeValues, roundTo } from "../../../dist/formats/layouts/unpack.js";
+import {
+  decodeValues,
+  dequantizeValues,
+  findQuantizedWeights,
+  readQuantizationConfig,
+  roundTo,
+  unpackWeight,
+} from "../../internal/formats.mjs";
 import { fromBase64, sameValues } from "../support/files/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";
 

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { readNpy, writeNpy } from "../../../dist/formats/npy.js";
-import { readNpz } from "../../../dist/formats/npz/read.js";
-import { writeNpz } from "../../../dist/formats/npz/write.js";
-import { bytesSource } from "../../../dist/formats/source.js";
+import { bytesSource, readNpy, readNpz, writeNpy, writeNpz } from "../../internal/formats.mjs";
 import {
   assertFileError,
   assertTensor,

@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { OnnxNode, readOnnx } from "../../../dist/formats/onnx/read.js";
-import { dataTypeOf, OnnxTensor } from "../../../dist/formats/onnx/tensor.js";
-import { bytesField, floatField, varint, varintField } from "../../../dist/formats/onnx/wire.js";
-import { nodeMessage, OnnxEditor, tensorMessage } from "../../../dist/formats/onnx/write.js";
-import { bytesSource } from "../../../dist/formats/source.js";
+import {
+  bytesField,
+  bytesSource,
+  dataTypeOf,
+  floatField,
+  nodeMessage,
+  OnnxEditor,
+  OnnxNode,
+  OnnxTensor,
+  readOnnx,
+  tensorMessage,
+  varint,
+  varintField,
+} from "../../internal/formats.mjs";
 import {
   assertTensor,
   assertVerdict,

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import {
+  bytesSource,
   layoutSafetensors,
   readSafetensors,
   readShardIndex,
   shardIndexText,
   writeSafetensors,
-} from "../../../dist/formats/safetensors.js";
-import { bytesSource } from "../../../dist/formats/source.js";
+} from "../../internal/formats.mjs";
 import {
   assertFileError,
   assertTensor,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { axesIn } from "../../../dist/formats/tfjs-topology.js";
+import { axesIn } from "../../internal/formats.mjs";
 
 const layer = (class_name, name, config = {}) => ({ class_name, config: { name, ...config } });
 

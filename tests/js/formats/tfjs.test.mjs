@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { bytesSource } from "../../../dist/formats/source.js";
-import { readTfjs } from "../../../dist/formats/tfjs.js";
+import { bytesSource, readTfjs } from "../../internal/formats.mjs";
 import {
   assertFileError,
   collect,

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init, QuantizedLinear, quantize, tensor } from "zeropoint";
-import { embedded } from "../../../dist/core/embedded.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
+import { embedded, loadBuild, runOn } from "../../internal/core.mjs";
 import { Random, refuses, sameDeep, sameTensor } from "../support/asserts.mjs";
 import { ACCUMULATE, weightOptions } from "./cases.mjs";
 

@@ -3,9 +3,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
-import { embedded } from "../../../dist/core/embedded.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
+import { embedded, loadBuild, runOn } from "../../internal/core.mjs";
 import { Random, refuses, sameTensor } from "../support/asserts.mjs";
 
 await init();

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init, linear, QuantizedLinear, quantize, tensor, unpackLinear } from "zeropoint";
-import { embedded } from "../../../dist/core/embedded.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { Memory } from "../../../dist/core/memory.js";
-import { PackedWeight } from "../../../dist/linear/packed-weight.js";
+import { embedded, loadBuild, Memory } from "../../internal/core.mjs";
+import { PackedWeight } from "../../internal/linear.mjs";
 import { Random, refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { ACCUMULATE, weightOptions } from "./cases.mjs";
 

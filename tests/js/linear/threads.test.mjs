@@ -4,10 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { linear, QuantizedLinear, quantize, tensor } from "zeropoint";
 import { quantizePerTensor } from "zeropoint/torch";
-import { embedded } from "../../../dist/core/embedded.js";
-import { examineEngine } from "../../../dist/core/features.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
+import { embedded, examineEngine, loadBuild, runOn } from "../../internal/core.mjs";
 import { Random, sameDeep, sameFloats } from "../support/asserts.mjs";
 
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { init } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import { layoutSafetensors, writeSafetensors } from "../../internal/formats.mjs";
 import { effort } from "../support/effort.mjs";
 import {
   collect,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { loadModule } from "../../../dist/models/load-module.js";
+import { loadModule } from "../../internal/models.mjs";
 
 it("reports a chunk that cannot be loaded with a code, the function's name and the cause", async () => {
   const cause = new TypeError("Failed to fetch dynamically imported module");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { schemeOptions } from "zeropoint/models";
-import { parseScheme } from "../../../dist/models/scheme.js";
+import { parseScheme } from "../../internal/models.mjs";
 
 const parse = (name) => parseScheme("quantizeModel", "scheme", name);
 

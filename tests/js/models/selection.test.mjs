@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { keptReason, refusedReason } from "../../../dist/models/selection.js";
+import { keptReason, refusedReason } from "../../internal/models.mjs";
 
 const tensorOf = (name, shape = [64, 64], dtype = "float32", isQuantized = false) => ({
   ...{ name, shape, dtype, isQuantized },

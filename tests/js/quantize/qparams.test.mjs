@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chooseQParams, init, quantize, tensor } from "zeropoint";
-import { refused } from "../../../dist/base/errors.js";
+import { refused } from "../../internal/base.mjs";
 import {
   DTYPE_NAMES,
   DTYPES,

@@ -17,7 +17,7 @@ import {
   quantizePerTensor,
   quantizePerTensorDynamic,
 } from "zeropoint/torch";
-import { TILE } from "../../../dist/tensor/tiles.js";
+import { TILE } from "../../internal/tensor.mjs";
 import { refuses } from "../support/asserts.mjs";
 
 await init();

@@ -21,11 +21,8 @@ import {
   quantizePerTensor,
   quantizePerTensorDynamic,
 } from "zeropoint/torch";
-import { embedded } from "../../../dist/core/embedded.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { rangesOf } from "../../../dist/tensor/range.js";
-import { TILE, tilesOf } from "../../../dist/tensor/tiles.js";
+import { embedded, loadBuild, runOn } from "../../internal/core.mjs";
+import { rangesOf, TILE, tilesOf } from "../../internal/tensor.mjs";
 import { Random, refuses, sameCodes, sameDeep, sameFloats } from "../support/asserts.mjs";
 import {
   chooseFor,

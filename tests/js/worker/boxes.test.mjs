@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { cutQParams } from "../../../dist/worker/batches/boxes.js";
+import { cutQParams } from "../../internal/worker.mjs";
 
 describe("cutQParams", () => {
   it("cuts scales of groups, of which the last one of a row may be short", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { viteAdvice } from "../../../dist/worker/start.js";
+import { viteAdvice } from "../../internal/worker.mjs";
 
 describe("The reason of a connection without a worker", () => {
   it("names the setting that helps in Vite's development server", () => {

@@ -1,7 +1,7 @@
 // Scenarios of connect.test.mjs for a connection in a page, or in a module worker of a page.
 
 import { init, quantize } from "zeropoint";
-import { connect } from "../../../dist/worker/index.js";
+import { connect } from "zeropoint/worker";
 
 const isPage = typeof document === "object";
 

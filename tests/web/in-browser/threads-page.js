@@ -1,8 +1,7 @@
 // Scenarios of threads.test.mjs for the library's threads in a page, or in a worker of a page.
 
 import { create, init, tensor } from "zeropoint";
-import { embedded } from "../../../dist/core/embedded.js";
-import { loadBuild } from "../../../dist/core/load.js";
+import { embedded, loadBuild } from "../../internal/core.mjs";
 
 const isPage = typeof document === "object";
 

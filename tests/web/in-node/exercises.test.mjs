@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { display, init, round, torch } from "../../../dist/notebook/index.js";
+import { display, init, round, torch } from "zeropoint/notebook";
 import { grade } from "../../../web/notebook/exercises/grade.js";
 import { TASKS, taskOf } from "../../../web/notebook/exercises/tasks.js";
 import { RIGHT } from "./exercises/right.mjs";

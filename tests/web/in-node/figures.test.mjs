@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import * as zeropoint from "../../../dist/index.js";
+import * as zeropoint from "zeropoint";
 import { readNotebooks } from "../../../web/build/read-notebook.mjs";
 import { groupSize } from "../../../web/figures/drawings/group-size.js";
 

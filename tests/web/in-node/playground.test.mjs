@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { before, describe, it } from "node:test";
-import * as zeropoint from "../../../dist/index.js";
+import * as zeropoint from "zeropoint";
 import { parseNumbers } from "../../../web/playground/data/parse.js";
 import { cell, javaScript, pyTorch } from "../../../web/playground/exports/code.js";
 import { readLink, writeLink } from "../../../web/playground/link.js";

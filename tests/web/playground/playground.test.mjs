@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import * as zeropoint from "../../../dist/index.js";
-import { torch } from "../../../dist/notebook/index.js";
-import { MinMaxObserver, quantizePerTensor } from "../../../dist/torch.js";
+import * as zeropoint from "zeropoint";
+import { torch } from "zeropoint/notebook";
+import { MinMaxObserver, quantizePerTensor } from "zeropoint/torch";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { click, enter, inWholeSuite, openPage, press, textOf, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";

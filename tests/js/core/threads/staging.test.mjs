@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import * as library from "zeropoint";
-import { ARRAYS } from "../../../../dist/base/typed-arrays.js";
-import { embedded } from "../../../../dist/core/embedded.js";
-import { loadBuild } from "../../../../dist/core/load.js";
-import { Staging } from "../../../../dist/core/threads/staging.js";
+import { ARRAYS } from "../../../internal/base.mjs";
+import { embedded, loadBuild, Staging } from "../../../internal/core.mjs";
 import { Random, sameCodes, sameFloats } from "../../support/asserts.mjs";
 
 const { create, init } = library;

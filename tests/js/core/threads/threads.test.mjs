@@ -4,9 +4,7 @@ import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { create, init, QuantizedLinear, tensor } from "zeropoint";
-import { embedded } from "../../../../dist/core/embedded.js";
-import { examineEngine } from "../../../../dist/core/features.js";
-import { loadBuild } from "../../../../dist/core/load.js";
+import { embedded, examineEngine, loadBuild } from "../../../internal/core.mjs";
 import { Random, sameFloats } from "../../support/asserts.mjs";
 
 await init();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { afterFreeSeconds } from "../../../../dist/core/threads/workers.js";
+import { afterFreeSeconds } from "../../../internal/core.mjs";
 
 /** A turn of the event loop in which due timers run. */
 const turn = () => new Promise((resolve) => setTimeout(resolve));

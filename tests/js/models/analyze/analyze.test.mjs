@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantizationError, quantize, tensor } from "zeropoint";
 import { analyze, DEFAULT_SCHEMES, openModel, plan, quantizeModel } from "zeropoint/models";
-import { embedded } from "../../../../dist/core/embedded.js";
-import { runOn } from "../../../../dist/core/init.js";
-import { loadBuild } from "../../../../dist/core/load.js";
-import { compareRows } from "../../../../dist/models/analyze/compare-rows.js";
-import { layoutOf } from "../../../../dist/models/analyze/layout.js";
-import { SharedBytes, TensorReader } from "../../../../dist/models/analyze/reader.js";
-import { sha256 } from "../../../../dist/models/analyze/sha256.js";
-import { Totals } from "../../../../dist/models/analyze/totals.js";
+import { embedded, loadBuild, runOn } from "../../../internal/core.mjs";
+import {
+  compareRows,
+  layoutOf,
+  SharedBytes,
+  sha256,
+  TensorReader,
+  Totals,
+} from "../../../internal/models.mjs";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
 import { outputBytes } from "../../support/files/checkpoints.mjs";
 import { openBytes } from "../../support/files/saved.mjs";

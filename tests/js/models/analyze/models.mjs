@@ -2,7 +2,7 @@
 
 import { dequantize, dequantizeBlocks, quantize, quantizeBlocks, tensor } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
-import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
+import { layoutSafetensors, writeSafetensors } from "../../../internal/formats.mjs";
 import { collect } from "../../support/files/formats.mjs";
 
 /** A model of named `[shape, values, dtype?]`. */

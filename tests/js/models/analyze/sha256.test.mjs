@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Sha256, sha256 } from "../../../../dist/models/analyze/sha256.js";
+import { Sha256, sha256 } from "../../../internal/models.mjs";
 import { Random } from "../../support/asserts.mjs";
 
 const random = new Random(41);

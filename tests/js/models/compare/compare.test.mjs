@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { init, quantizationError, quantize, tensor } from "zeropoint";
 import { compare, openModel, quantizeModel, save } from "zeropoint/models";
 import { quantizePerChannel } from "zeropoint/torch";
-import { valueSourceOf } from "../../../../dist/models/open/value-source.js";
+import { valueSourceOf } from "../../../internal/models.mjs";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import {
   bfloat16Of,

@@ -13,8 +13,7 @@ import {
   save,
 } from "zeropoint/models";
 import { Linear, ReLU, Sequential } from "zeropoint/torch";
-import { writeNpy } from "../../../../dist/formats/npy.js";
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
+import { readOnnx, writeNpy } from "../../../internal/formats.mjs";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
 import { collect } from "../../support/files/formats.mjs";
 import { constant, onnxModel } from "../../support/onnx/models.mjs";

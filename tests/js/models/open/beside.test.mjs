@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
-import { addressBeside, checkRelativePath } from "../../../../dist/formats/paths.js";
+import { addressBeside, checkRelativePath } from "../../../internal/formats.mjs";
 import { refuses, rejects } from "../../support/asserts.mjs";
 import { safetensorsOf } from "../../support/files/checkpoints.mjs";
 import { constant, onnxModel } from "../../support/onnx/models.mjs";

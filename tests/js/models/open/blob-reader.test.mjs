@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BlobReader } from "../../../../dist/models/open/blob-reader.js";
+import { BlobReader } from "../../../internal/models.mjs";
 
 const BYTES = Uint8Array.from({ length: 5000 }, (_, i) => (i * 7) % 251);
 

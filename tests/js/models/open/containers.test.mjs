@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { init, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { writeNpz } from "../../../../dist/formats/npz/write.js";
+import { writeNpz } from "../../../internal/formats.mjs";
 import { rejects } from "../../support/asserts.mjs";
 import { outputBytes, safetensorsOf } from "../../support/files/checkpoints.mjs";
 import { collect } from "../../support/files/formats.mjs";

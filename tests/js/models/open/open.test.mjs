@@ -7,7 +7,7 @@ import { after, describe, it } from "node:test";
 import { dequantize, init, quantize, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { quantizePerTensor } from "zeropoint/torch";
-import { isDecodable } from "../../../../dist/formats/dtypes.js";
+import { isDecodable } from "../../../internal/formats.mjs";
 import { rejects, sameDeep, sameTensor } from "../../support/asserts.mjs";
 import { safetensorsOf } from "../../support/files/checkpoints.mjs";
 import { expectedValues, fromBase64, sameValues, vectorsOf } from "../../support/files/formats.mjs";

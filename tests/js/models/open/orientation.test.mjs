@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, fakeQuantize, init, quantizationError } from "zeropoint";
 import { analyze, compare, load, openModel, quantizeModel } from "zeropoint/models";
-import { sizeOf } from "../../../../dist/tensor/shape.js";
+import { sizeOf } from "../../../internal/tensor.mjs";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import { openOutput, outputBytes } from "../../support/files/checkpoints.mjs";
 import { constant, normals, onnxModel } from "../../support/onnx/models.mjs";

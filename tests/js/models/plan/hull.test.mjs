@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hullsOf } from "../../../../dist/models/plan/hull.js";
+import { hullsOf } from "../../../internal/models.mjs";
 
 const hulls = (starts, bytes, errors) => {
   const {

@@ -11,8 +11,7 @@ import {
   verifyOutput,
 } from "zeropoint/models";
 import { Linear, ReLU, Sequential } from "zeropoint/torch";
-import { layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
-import { writeNpz } from "../../../../dist/formats/npz/write.js";
+import { layoutGGUF, writeGGUF, writeNpz } from "../../../internal/formats.mjs";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import {
   openOutput,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formsFor } from "../../../../dist/models/quantize/onnx/choose.js";
+import { formsFor } from "../../../internal/models.mjs";
 
 const LARGE = 2 ** 30 + 1;
 

@@ -4,9 +4,12 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { dequantizeBlocks, init, quantizeBlocks } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { readGGUF } from "../../../../dist/formats/gguf/read.js";
-import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
+import {
+  bytesSource,
+  layoutSafetensors,
+  readGGUF,
+  writeSafetensors,
+} from "../../../internal/formats.mjs";
 import { collect } from "../../support/files/formats.mjs";
 
 before(() => init());

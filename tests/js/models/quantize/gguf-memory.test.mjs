@@ -5,7 +5,7 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { ggufEntry, layoutGGUF } from "../../../../dist/formats/gguf/write.js";
+import { ggufEntry, layoutGGUF } from "../../../internal/formats.mjs";
 import { effort } from "../../support/effort.mjs";
 import { LIMIT, measureMemory } from "../../support/memory.mjs";
 

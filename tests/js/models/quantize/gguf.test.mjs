@@ -4,11 +4,14 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { readGGUF } from "../../../../dist/formats/gguf/read.js";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
-import { parseFileType } from "../../../../dist/models/quantize/gguf/file-types.js";
-import { chooseTensorTypes } from "../../../../dist/models/quantize/gguf/tensor-types.js";
+import {
+  bytesSource,
+  ggufEntry,
+  layoutGGUF,
+  readGGUF,
+  writeGGUF,
+} from "../../../internal/formats.mjs";
+import { chooseTensorTypes, parseFileType } from "../../../internal/models.mjs";
 import { collect, sha256 } from "../../support/files/formats.mjs";
 import { makeImatrix, makeLlama, splitGGUF } from "../../support/files/llama.mjs";
 import { readVectors } from "../../support/vectors.mjs";

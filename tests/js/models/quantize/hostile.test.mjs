@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { init } from "zeropoint";
 import { openModel, quantizeModel, verifyOutput } from "zeropoint/models";
-import { readOutput } from "../../../../dist/models/quantize/output.js";
+import { readOutput } from "../../../internal/models.mjs";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import {
   bfloat16Of,

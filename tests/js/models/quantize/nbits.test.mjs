@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init } from "zeropoint";
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
+import { bytesSource, readOnnx } from "../../../internal/formats.mjs";
 import { sameDeep } from "../../support/asserts.mjs";
 import { collect, fromBase64 } from "../../support/files/formats.mjs";
 import { modelOf, quantized } from "../../support/onnx/layers.mjs";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
-import { init } from "../../../../dist/index.js";
-import { openModel, quantizeModel } from "../../../../dist/models/index.js";
+import { init } from "zeropoint";
+import { openModel, quantizeModel } from "zeropoint/models";
+import { bytesSource, readOnnx } from "../../../internal/formats.mjs";
 import { dequantized, LAYERS, modelOf, quantized } from "../../support/onnx/layers.mjs";
 import { constant, normals, onnxModel } from "../../support/onnx/models.mjs";
 import { runOnnx } from "../../support/onnx/run.mjs";

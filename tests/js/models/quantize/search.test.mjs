@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantize } from "zeropoint";
 import { load, openModel, quantizeModel, schemeOptions } from "zeropoint/models";
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
+import { bytesSource, readOnnx } from "../../../internal/formats.mjs";
 import { sameDeep } from "../../support/asserts.mjs";
 import {
   openOutput,

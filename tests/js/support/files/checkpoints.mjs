@@ -1,7 +1,7 @@
 // Safetensors files made in memory, and deterministic values for them.
 
 import assert from "node:assert/strict";
-import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
+import { layoutSafetensors, writeSafetensors } from "../../../internal/formats.mjs";
 import { collect } from "./formats.mjs";
 
 /** A safetensors file of tensors by name: [dtype, shape, array]. @param metadata  pairs of texts */

@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { dtypeInfo, isDecodable } from "../../../../dist/formats/dtypes.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
-import { readValues } from "../../../../dist/formats/values.js";
+import { bytesSource, dtypeInfo, isDecodable, readValues } from "../../../internal/formats.mjs";
 import { readVectors } from "../vectors.mjs";
 
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

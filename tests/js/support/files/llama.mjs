@@ -1,9 +1,13 @@
 // Small models of the llama architecture with random weights, and importance matrices for them, as GGUF files.
 // The values are the same on every machine: an LCG and exact arithmetic.
 
-import { readGGUF } from "../../../../dist/formats/gguf/read.js";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
+import {
+  bytesSource,
+  ggufEntry,
+  layoutGGUF,
+  readGGUF,
+  writeGGUF,
+} from "../../../internal/formats.mjs";
 import { collect } from "./formats.mjs";
 
 /** Random floats, roughly normal: sums of four uniform ones. */

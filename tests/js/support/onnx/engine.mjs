@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { init } from "../../../../dist/index.js";
+import { init } from "zeropoint";
 import { LAYERS, modelOf, quantized } from "./layers.mjs";
 import { constant, normals, onnxModel } from "./models.mjs";
 import { runOnnx } from "./run.mjs";

@@ -1,7 +1,7 @@
 // Small ONNX models with one weight each, and what quantizing leaves of the weight.
 
-import { dequantize, quantize } from "../../../../dist/index.js";
-import { openModel, quantizeModel } from "../../../../dist/models/index.js";
+import { dequantize, quantize } from "zeropoint";
+import { openModel, quantizeModel } from "zeropoint/models";
 import { outputBytes } from "../files/checkpoints.mjs";
 import { constant, normals, onnxModel } from "./models.mjs";
 

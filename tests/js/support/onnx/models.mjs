@@ -1,8 +1,12 @@
 // Small ONNX models, made with the writers of src/js/formats/onnx.
 
-import { dataTypeOf } from "../../../../dist/formats/onnx/tensor.js";
-import { bytesField, varintField } from "../../../../dist/formats/onnx/wire.js";
-import { nodeMessage, tensorMessage } from "../../../../dist/formats/onnx/write.js";
+import {
+  bytesField,
+  dataTypeOf,
+  nodeMessage,
+  tensorMessage,
+  varintField,
+} from "../../../internal/formats.mjs";
 import { collect } from "../files/formats.mjs";
 
 /** A tensor to write. @param data  a typed array with as many bytes as the dtype's values take */

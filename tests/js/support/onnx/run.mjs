@@ -1,8 +1,6 @@
 // A plain interpreter of the ONNX operators that quantized models use, for tests without an engine.
 
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
-import { readValues } from "../../../../dist/formats/values.js";
+import { bytesSource, readOnnx, readValues } from "../../../internal/formats.mjs";
 
 const sizeOf = (shape) => shape.reduce((product, length) => product * length, 1);
 const { fround } = Math;

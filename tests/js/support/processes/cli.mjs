@@ -7,11 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import {
-  layoutSafetensors,
-  shardIndexText,
-  writeSafetensors,
-} from "../../../../dist/formats/safetensors.js";
+import { layoutSafetensors, shardIndexText, writeSafetensors } from "../../../internal/formats.mjs";
 import { Random } from "../asserts.mjs";
 import { collect } from "../files/formats.mjs";
 

@@ -1,10 +1,7 @@
 // Reads one file of 30 MiB made of the smallest possible entries, and prints the outcome.
 // Run by tests/js/formats/memory.test.mjs, in a process whose heap is limited.
 
-import { readGGUF } from "../../../../dist/formats/gguf/read.js";
-import { readOnnx } from "../../../../dist/formats/onnx/read.js";
-import { readSafetensors } from "../../../../dist/formats/safetensors.js";
-import { bytesSource } from "../../../../dist/formats/source.js";
+import { bytesSource, readGGUF, readOnnx, readSafetensors } from "../../../internal/formats.mjs";
 
 const SIZE = 30 * 2 ** 20;
 const bytes = new Uint8Array(SIZE);

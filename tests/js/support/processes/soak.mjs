@@ -27,7 +27,7 @@ import {
   ReLU,
   Sequential,
 } from "zeropoint/torch";
-import { activeCore } from "../../../../dist/core/init.js";
+import { activeCore } from "../../../internal/core.mjs";
 import { Random } from "../asserts.mjs";
 
 const [build, threads, count] = process.argv.slice(2);
