@@ -53,13 +53,34 @@ def encode(t):
     return out
 
 
-def write(name, about, cases):
+def dump(value):
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def write(name, about, cases, values=None):
     with open(os.path.join(HERE, name + ".json"), "w") as f:
         meta = {"torch": torch.__version__, "numpy": np.__version__}
-        f.write('{"meta":%s,"about":%s,"cases":[\n' % (json.dumps(meta), json.dumps(about)))
-        lines = [json.dumps(c, separators=(",", ":"), allow_nan=False) for c in cases]
-        f.write(",\n".join(lines) + "\n]}\n")
+        f.write('{"meta":%s,"about":%s,' % (json.dumps(meta), json.dumps(about)))
+        if values is not None:
+            f.write('"values":[\n' + ",\n".join(map(dump, values)) + "\n],")
+        f.write('"cases":[\n' + ",\n".join(map(dump, cases)) + "\n]}\n")
     print("%-12s %5d cases" % (name, len(cases)))
+
+
+def share_values(cases):
+    """The cases with an index for each operand and result that is no text, and the list of these values."""
+    places = {}
+
+    def place(value):
+        if isinstance(value, str):
+            return value
+        return places.setdefault(dump(value), len(places))
+
+    shared = []
+    for case in cases:
+        out = {"out": place(case["out"])} if "out" in case else {}
+        shared.append({**case, "in": [place(value) for value in case["in"]], **out})
+    return shared, [json.loads(text) for text in places]
 
 
 # ---------------------------------------------------------------- printing
@@ -728,4 +749,5 @@ if __name__ == "__main__":
         write("printing", "str(tensor)", printing_cases())
         write("python", "repr(value), and what IPython shows for it", python_cases())
         write("random", "torch.rand, randn and randint after torch.manual_seed", random_cases())
-        write("tensor_ops", "tensor operations: dtypes, values, errors, memory layout", op_cases())
+        about = "tensor operations: dtypes, values, errors, memory layout"
+        write("tensor_ops", about, *share_values(op_cases()))

@@ -5,7 +5,14 @@ import assert from "node:assert/strict";
 
 /** The cases of one file. */
 export function cases(name) {
-  return readVectors(name).cases;
+  const { cases: all, values } = readVectors(name);
+  if (values === undefined) return all;
+  const decoded = (each) => (typeof each === "number" ? values[each] : each);
+  return all.map((each) => ({
+    ...each,
+    in: each.in.map(decoded),
+    ...("out" in each && { out: decoded(each.out) }),
+  }));
 }
 
 /** All of one file. */
