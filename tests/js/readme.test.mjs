@@ -1,43 +1,69 @@
-// Runs the README's examples, and compares their output with their comments.
+// Runs the README's examples, recipes and commands, each once, and compares what they print with their comments.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { effort } from "./support/effort.mjs";
+import { writeCheckpoint } from "./support/files/checkpoint-folder.mjs";
 import { makeLlama } from "./support/files/llama.mjs";
-import { runRecipe } from "./support/processes/recipes.mjs";
+import { constant, normals, onnxModel } from "./support/onnx/models.mjs";
+import {
+  inPosixShell,
+  makeShell,
+  safetensors,
+  smallModel,
+  write,
+  writeShards,
+} from "./support/processes/cli.mjs";
+import { digitsFile, readRecipe, runRecipe } from "./support/processes/recipes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "zeropoint-readme-"));
+after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 /** The examples that other tests run, by language and the heading above them: the test files. */
 const ELSEWHERE = {
-  "js A network in 4 bits": "js/models/walk.test.mjs",
-  "js Safetensors to int4, for Macs and vLLM": "js/models/quantize/safetensors-walk.test.mjs",
-  "js GGUF to Q4_K": "js/models/quantize/gguf-walk.test.mjs",
-  "js ONNX for the browser": "js/models/quantize/onnx-walk.test.mjs",
   "jsx A layer in React": "package/recipes.test.mjs",
   "js A Cloudflare Worker": "package/recipes.test.mjs",
   "html A strict content security policy": "package/recipes.test.mjs",
   "py Saving and loading": "engines/python-safetensors.test.mjs",
   "js An index kept in a page": "package/search-page.test.mjs",
   "py Searching vectors": "js/search/save.test.mjs",
-  "sh zeropoint": "js/cli/examples.test.mjs",
-  "sh Command line": "js/cli/examples.test.mjs",
 };
 
+/** The examples that are run below with files of their own. */
+const RECIPES = [
+  "js A network in 4 bits",
+  "js Safetensors to int4, for Macs and vLLM",
+  "js GGUF to Q4_K",
+  "js ONNX for the browser",
+];
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const blocks = [...readme.matchAll(/^#+ (.*)$|```(\w+)\n([\s\S]*?)```/gm)];
+const examples = [];
+let heading;
+for (const [, title, language, text] of blocks) {
+  if (title !== undefined) heading = title;
+  else examples.push({ id: `${language} ${heading}`, text });
+}
+const commands = examples.filter(({ id }) => id.startsWith("sh ")).map(({ text }) => text);
+
+/** A folder of a recipe's own. */
+function makeFolder(name) {
+  const path = join(folder, name);
+  mkdirSync(path);
+  return path;
+}
+
 describe("README", () => {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  const blocks = [...readme.matchAll(/^#+ (.*)$|```(\w+)\n([\s\S]*?)```/gm)];
-  const examples = [];
-  let heading;
-  for (const [, title, language, text] of blocks) {
-    if (title !== undefined) heading = title;
-    else examples.push({ id: `${language} ${heading}`, text });
-  }
-  const here = examples.filter(({ id }) => !(id in ELSEWHERE));
+  const here = examples.filter(
+    ({ id }) => !(id in ELSEWHERE) && !RECIPES.includes(id) && !id.startsWith("sh "),
+  );
   // Programs with a comment for each line that they print.
   const whole = here.map(({ text }) => text).filter((text) => text.includes("console.log"));
 
@@ -45,23 +71,24 @@ describe("README", () => {
     assert.equal(whole.length, 11);
     const rest = here.filter(({ text }) => !whole.includes(text)).map(({ id }) => id);
     assert.deepEqual(rest, ["js Opening model files"]);
-    for (const [id, file] of Object.entries(ELSEWHERE)) {
+    for (const id of [...Object.keys(ELSEWHERE), ...RECIPES]) {
       assert.ok(
         examples.some((example) => example.id === id),
         `there is no example "${id}"`,
       );
+    }
+    for (const file of Object.values(ELSEWHERE)) {
       assert.ok(existsSync(new URL(`../${file}`, import.meta.url)), `${file} is missing`);
     }
   });
 
   it("has an example that opens a model file", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "zeropoint-readme-"));
-    after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, "model.gguf"), await makeLlama({ layers: 1 }));
+    const cwd = makeFolder("opening");
+    writeFileSync(join(cwd, "model.gguf"), await makeLlama({ layers: 1 }));
     const [{ text }] = here.filter(({ id }) => id === "js Opening model files");
     const { printed } = runRecipe(
       `${text}console.log(first.name, data.constructor.name, data.length);\n`,
-      folder,
+      cwd,
     );
     assert.match(printed[0], /^token_embd\.weight Float32Array \d+$/);
   });
@@ -109,6 +136,114 @@ describe("README", () => {
     }
     for (const [, name] of readme.matchAll(/\bnpm run ([\w:-]+)/g)) {
       assert.ok(name in scripts, `there is no npm run ${name}`);
+    }
+  });
+});
+
+describe("A recipe of README prints what its comments say", () => {
+  it("A network in 4 bits, in 30 lines, on the network that reads digits", async () => {
+    const cwd = makeFolder("digits");
+    writeFileSync(join(cwd, "digits.safetensors"), await digitsFile());
+    const recipe = readRecipe("A network in 4 bits");
+    const { printed, promised } = runRecipe(recipe, cwd);
+    assert.deepEqual(printed, promised);
+    const lines = recipe.trimEnd().split("\n");
+    assert.ok(lines.length <= 30, `${lines.length} lines`);
+  });
+
+  it("Safetensors to int4, on a small checkpoint", async () => {
+    const cwd = makeFolder("safetensors");
+    mkdirSync(join(cwd, "checkpoint"));
+    await writeCheckpoint(join(cwd, "checkpoint"));
+    const recipe = readRecipe("Safetensors to int4, for Macs and vLLM");
+    const { printed, promised } = runRecipe(recipe, cwd);
+    assert.deepEqual(printed, promised);
+    const config = readFileSync(join(cwd, "for-vllm", "config.json"), "utf8");
+    assert.match(config, /"rms_norm_eps": 1e-05,\n {2}"rope_theta": 10000.0/);
+    const { ignore } = JSON.parse(config).quantization_config;
+    assert.deepEqual(ignore, ["lm_head", "re:.*embed_tokens"]);
+    const mlx = JSON.parse(readFileSync(join(cwd, "for-mac", "config.json"), "utf8"));
+    assert.deepEqual(mlx.quantization, { group_size: 64, bits: 4, mode: "affine" });
+  });
+
+  it("GGUF to Q4_K, on a small model", async () => {
+    const cwd = makeFolder("gguf");
+    const model = await makeLlama({ layers: 2, kv: 1, dtype: "float16" });
+    writeFileSync(join(cwd, "model-f16.gguf"), model);
+    const { printed, promised } = runRecipe(readRecipe("GGUF to Q4_K"), cwd);
+    assert.deepEqual(printed, promised);
+    const { length } = readFileSync(join(cwd, "model-Q4_K_M.gguf"));
+    assert.equal(length, Number(promised[0].split(" ")[1]));
+  });
+
+  it("ONNX for the browser, on two layers of 64, 128 and 16 values", async () => {
+    const cwd = makeFolder("onnx");
+    const gemm = (layer, input, output) => ({
+      ...{ opType: "Gemm", inputs: [input, `${layer}.weight`, `${layer}.bias`], outputs: [output] },
+      attributes: { transB: { int: 1 } },
+    });
+    const network = await onnxModel({
+      inputs: [{ name: "x", shape: ["batch", 64] }],
+      outputs: [{ name: "y", shape: ["batch", 16] }],
+      nodes: [
+        gemm("fc1", "x", "h"),
+        { opType: "Relu", inputs: ["h"], outputs: ["r"] },
+        gemm("fc2", "r", "y"),
+      ],
+      initializers: [
+        constant("fc1.weight", [128, 64], normals(128 * 64, 1)),
+        constant("fc1.bias", [128], normals(128, 2)),
+        constant("fc2.weight", [16, 128], normals(16 * 128, 3)),
+        constant("fc2.bias", [16], normals(16, 4)),
+      ],
+    });
+    writeFileSync(join(cwd, "model.onnx"), network);
+    const { printed, promised } = runRecipe(readRecipe("ONNX for the browser"), cwd);
+    assert.ok(promised.length >= 3);
+    assert.deepEqual(printed, promised);
+    assert.ok(readFileSync(join(cwd, "int4-model.onnx")).length < 10_000);
+  });
+});
+
+describe("README's commands", inPosixShell, () => {
+  const [install, oneFile, manyFiles, ...others] = commands;
+  const shell = makeShell(folder);
+
+  it("are one walk through a file, one through shards, and the installation", () => {
+    assert.equal(install, "npm install zeropoint\n");
+    assert.deepEqual(others, []);
+  });
+
+  it("run on a file", async () => {
+    const cwd = makeFolder("one file");
+    write(cwd, { "model.safetensors": await safetensors(smallModel()) });
+    const lines = oneFile.trimEnd().split("\n");
+    assert.equal(lines.length, 5);
+    for (const line of lines) {
+      const { code, stderr } = shell(line, cwd);
+      assert.deepEqual([code, stderr], [0, ""], line);
+    }
+  });
+
+  it("run on shards, those of one shard for each of them", async () => {
+    const cwd = makeFolder("many files");
+    // By default fewer shards than in the text.
+    const shards = effort(12);
+    await writeShards(join(cwd, "model"), shards, { width: 32 });
+    const jobs = manyFiles
+      .trimEnd()
+      .split("\n")
+      .map((line) =>
+        Array.from({ length: shards }, (_, i) => line.replace(" 3/12 ", ` ${i + 1}/${shards} `)),
+      )
+      .map((each) => [...new Set(each)]);
+    assert.deepEqual(
+      jobs.map((each) => each.length),
+      [shards, 1, shards, 1],
+    );
+    for (const job of jobs.flat()) {
+      const { code, stderr } = shell(job, cwd);
+      assert.deepEqual([code, stderr], [0, ""], job);
     }
   });
 });

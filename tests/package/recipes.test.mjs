@@ -37,7 +37,7 @@ const REACT_PAGE = `
 import { createElement, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Scores } from "./scores.jsx";
-import { tensor, create } from "zeropoint";
+import { tensor } from "zeropoint";
 
 const root = createRoot(document.getElementById("root"));
 const input = tensor([1, 2]);
@@ -62,6 +62,7 @@ console.log(document.getElementById("root").textContent === "" ? "removed" : "st
 
 /** Runs the README's example, then an instance on two threads, then a connection. */
 const POLICY_PAGE = `
+import { create } from "zeropoint";
 import { connect } from "zeropoint/worker";
 ${example}
 const threaded = await create({ threads: 2 });

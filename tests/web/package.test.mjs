@@ -35,12 +35,16 @@ const NODE_ONLY = {
   "cli/compare.test.mjs": "starts the command line",
   "cli/examples.test.mjs": "starts the command line",
   "cli/quantize.test.mjs": "starts the command line",
+  "cli/interruption.test.mjs": "starts the command line",
+  "cli/plan.test.mjs": "starts the command line",
+  "cli/plan-size.test.mjs": "starts the command line",
   "cli/jobs.test.mjs": "starts the command line",
   "cli/units.test.mjs": "reads the code of the command line, which is for Node",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
   "examples.test.mjs": "has TypeScript read the sources",
   "layers.test.mjs": "reads the sources",
-  "readme.test.mjs": "runs the README's example in a Node of its own",
+  "readme.test.mjs":
+    "runs the README's examples in a Node of their own; walk.test.mjs runs one on a page",
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
   "core/threads/threads.test.mjs": {
     // The page's equivalent is threads.test.mjs, which ends the workers of pages.
@@ -90,7 +94,6 @@ const NODE_ONLY = {
       "starts a Node",
   },
   "models/quantize/memory.test.mjs": "measures processes of their own",
-  "models/quantize/safetensors-walk.test.mjs": "runs the recipe of the README in a Node of its own",
   "models/quantize/onnx-runtime.test.mjs":
     "imports npm's onnxruntime-web; onnx.test.mjs runs it on a page",
   "formats/memory.test.mjs": "starts Nodes with little memory",
@@ -120,10 +123,6 @@ const NODE_ONLY = {
   },
   "models/analyze/memory.test.mjs": "measures a Node of its own",
   "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",
-  "models/quantize/gguf-walk.test.mjs": "runs the README's recipe in a Node of its own",
-  "models/quantize/onnx-walk.test.mjs": "runs the README's recipe in a Node of its own",
-  "models/walk.test.mjs":
-    "runs the README's recipe in a Node of its own; walk.test.mjs runs it on a page",
   "untrusted.test.mjs": {
     "tensors that change > never writes out of bounds while another thread grows an array":
       "starts a Node worker",

@@ -1,15 +1,13 @@
-// The examples of every command's help and of the README, run one after the other in a folder with the files that they
-// name.
+// The examples of every command's help, run one after the other in a folder with the files that they name.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { COMMAND_NAMES, COMMANDS } from "../../internal/cli.mjs";
 import {
+  inPosixShell,
   makeFolder,
-  program,
+  makeShell,
   safetensors,
   smallModel,
   write,
@@ -17,15 +15,10 @@ import {
 } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
-const isWindows = process.platform === "win32";
+const shell = makeShell(folder);
 
 before(async () => {
-  write(folder, {
-    "model.safetensors": await safetensors(smallModel()),
-    "bin/zeropoint": `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`,
-    "bin/npx": '#!/bin/sh\nexec "$@"\n',
-  });
-  for (const name of ["zeropoint", "npx"]) chmodSync(join(folder, "bin", name), 0o755);
+  write(folder, { "model.safetensors": await safetensors(smallModel()) });
   await writeShards(join(folder, "sharded"), 2);
 });
 
@@ -38,17 +31,7 @@ const FIRST = {
   ],
 };
 
-function shell(command, cwd = folder) {
-  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], {
-    cwd,
-    env: { ...process.env, NO_COLOR: "1", PATH: `${join(folder, "bin")}:${process.env.PATH}` },
-    encoding: "utf8",
-    timeout: 120_000,
-  });
-  return { code: status, stdout, stderr };
-}
-
-describe("the help's examples", { skip: isWindows && "they are for a POSIX shell" }, () => {
+describe("the help's examples", inPosixShell, () => {
   for (const name of COMMAND_NAMES) {
     for (const { command } of COMMANDS[name].examples) {
       it(`run: ${command}`, () => {
@@ -59,36 +42,4 @@ describe("the help's examples", { skip: isWindows && "they are for a POSIX shell
       });
     }
   }
-});
-
-describe("the README's commands", { skip: isWindows && "they are for a POSIX shell" }, () => {
-  const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
-  const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text);
-  const [install, oneFile, manyFiles, ...others] = blocks;
-
-  it("are one walk through a file, one through shards, and the installation", () => {
-    assert.equal(install, "npm install zeropoint\n");
-    assert.deepEqual(others, []);
-  });
-
-  it("run on a file", async () => {
-    const cwd = join(folder, "one file");
-    write(cwd, { "model.safetensors": await safetensors(smallModel()) });
-    for (const line of oneFile.trimEnd().split("\n")) {
-      const { code, stderr } = shell(line, cwd);
-      assert.deepEqual([code, stderr], [0, ""], line);
-    }
-  });
-
-  it("run on shards, those of one shard for each of them", async () => {
-    const cwd = join(folder, "many files");
-    await writeShards(join(cwd, "model"), 12, { width: 32 });
-    for (const line of manyFiles.trimEnd().split("\n")) {
-      const jobs = Array.from({ length: 12 }, (_, i) => line.replace(" 3/12 ", ` ${i + 1}/12 `));
-      for (const job of new Set(jobs)) {
-        const { code, stderr } = shell(job, cwd);
-        assert.deepEqual([code, stderr], [0, ""], job);
-      }
-    }
-  });
 });

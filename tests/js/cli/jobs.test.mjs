@@ -126,7 +126,7 @@ describe("jobs", () => {
   });
 
   it("leave unfinished files when they are killed, which finish removes", async () => {
-    await writeShards(at("wide"), 3, { width: 512 });
+    await writeShards(at("wide"), 2, { width: 512 });
     const args = ["quantize", "wide", "int4-g16-mse", "--shard", "1/1", "-o", "killed"];
     const { child, ended } = start(folder, args);
     const partials = () =>

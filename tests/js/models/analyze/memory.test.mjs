@@ -7,6 +7,8 @@ import { it } from "node:test";
 import { LIMIT, measureMemory } from "../../support/memory.mjs";
 
 const PROGRAM = `
+import { init } from "zeropoint";
+import { analyze, openModel } from "zeropoint/models";
 await init();
 const [tensors, rows, columns] = [8, 4096, 4096];
 const size = 2 * rows * columns;

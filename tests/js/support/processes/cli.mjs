@@ -2,7 +2,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
@@ -34,6 +34,26 @@ export function zeropoint(folder, args, { input, env = {}, encoding = "utf8" } =
     maxBuffer: 2 ** 26,
   });
   return { code: status, stdout, stderr };
+}
+
+/** Options of tests of shell commands. */
+export const inPosixShell = {
+  skip: process.platform === "win32" && "they are for a POSIX shell",
+};
+
+/** Makes a function that runs lines of a POSIX shell in a folder, in which `zeropoint` and `npx zeropoint` are the program. */
+export function makeShell(folder) {
+  write(folder, {
+    "bin/zeropoint": `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`,
+    "bin/npx": '#!/bin/sh\nexec "$@"\n',
+  });
+  for (const name of ["zeropoint", "npx"]) chmodSync(join(folder, "bin", name), 0o755);
+  const env = { ...environment, PATH: `${join(folder, "bin")}:${process.env.PATH}` };
+  return (line, cwd = folder) => {
+    const options = { cwd, env, encoding: "utf8", timeout: 120_000 };
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", line], options);
+    return { code: status, stdout, stderr };
+  };
 }
 
 /** Starts the command line. @returns the process, and a promise of its exit code and output */

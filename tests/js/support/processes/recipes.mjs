@@ -30,11 +30,10 @@ export async function digitsFile() {
 
 /** Runs a recipe in a folder: the lines that it prints, and those in its comments. */
 export function runRecipe(recipe, folder) {
-  // The package is found from the program's own place.
-  const places = ["zeropoint/models", "zeropoint/torch", "zeropoint"].map((name) => [
-    `from "${name}"`,
-    `from ${JSON.stringify(import.meta.resolve(name))}`,
-  ]);
+  // Packages are found from the program's own place.
+  const places = ["zeropoint/models", "zeropoint/torch", "zeropoint", "onnxruntime-web"].map(
+    (name) => [`from "${name}"`, `from ${JSON.stringify(import.meta.resolve(name))}`],
+  );
   const program = join(folder, "walk.mjs");
   writeFileSync(
     program,
