@@ -41,7 +41,7 @@ async function endChildren() {
 }
 
 /** All descendants of a process, on Linux; browsers leave the process group they were started in. */
-function descendants(pid) {
+export function descendants(pid) {
   let pids = [];
   try {
     const tasks = readdirSync(`/proc/${pid}/task`);

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, sep } from "node:path";
+import { pathToFileURL } from "node:url";
 import { endTree, startChild } from "../process/children.mjs";
 import { Failure, root } from "../process/run.mjs";
 
@@ -23,12 +24,18 @@ export function testFilesIn(folder, { except, tree = root } = {}) {
 
 /** The count that the spec reporter prints at the end, as "ℹ pass 12". */
 const countOf = (output, word) =>
-  Number(new RegExp(`^ℹ ${word} (\\d+)$`, "m").exec(output)?.[1] ?? 0);
+  Number(new RegExp(`^ℹ ${word} ([\\d.]+)$`, "m").exec(output)?.[1] ?? 0);
 
-/** Runs one file: its output, and its problem if it fails. */
+/** What Node's test runner prints: the tests, then the CPU-seconds. */
+const REPORTERS = [
+  "spec",
+  pathToFileURL(join(root, "scripts", "test", "cpu-reporter.mjs")).href,
+].flatMap((reporter) => [`--test-reporter=${reporter}`, "--test-reporter-destination=stdout"]);
+
+/** Runs one file: its output, its times in seconds, and its problem if it fails. */
 export async function runFile(file, { seconds, env, node, options, tree = root }) {
   const start = performance.now();
-  const args = [...options, "--test-reporter=spec", file];
+  const args = [...options, ...REPORTERS, file];
   const child = startChild(node, args, {
     cwd: tree,
     // Without NODE_TEST_CONTEXT: a nested run would report to the outer one in Node's internal format.
@@ -55,20 +62,23 @@ export async function runFile(file, { seconds, env, node, options, tree = root }
   const skipped = countOf(output, "skipped");
   if (code !== 0) problem ??= `failed (${code}): ${countOf(output, "fail")} tests`;
   else if (passed + skipped === 0) problem = "failed: there are no tests in it";
-  return { output, problem, passed, skipped, took: (performance.now() - start) / 1000 };
+  const took = (performance.now() - start) / 1000;
+  return { output, problem, passed, skipped, took, cpu: countOf(output, "cpu") };
 }
 
 /**
  * Runs test files in parallel; prints a line for each, and the whole output of a file that fails.
  * @param {string[]} files  paths from the root
  * @param {{ seconds?: number, concurrency?: number, env?: Record<string, string>, node?: string,
- *   options?: string[], name?: string, startHelper?: () => Promise<{ env: object, end: () => unknown }> }} settings
+ *   options?: string[], name?: string, budget?: number,
+ *   startHelper?: () => Promise<{ env: object, end: () => unknown, cpu: () => number | undefined }> }} settings
  *   seconds: the limit of each file; node: the program that runs it; name: key under which the durations of
- *   this run are stored; startHelper: starts a helper for several files, such as a browser; restarted after a
- *   file that failed
+ *   this run are stored; budget: CPU-seconds that a file should take; a run names the files over it, and does not fail
+ *   for them; startHelper: starts a helper for several files, such as a browser, whose CPU-seconds count as the file's;
+ *   restarted after a file that failed
  */
 export async function runTestFiles(files, settings = {}) {
-  const { concurrency = availableParallelism(), name = "", startHelper } = settings;
+  const { concurrency = availableParallelism(), name = "", budget, startHelper } = settings;
   const label = name && `${name}: `;
   const given = { seconds: 180, env: {}, node: process.execPath, options: [], ...settings };
   const times = readTimes();
@@ -77,18 +87,23 @@ export async function runTestFiles(files, settings = {}) {
   const queue = [...files].sort((a, b) => expected(b) - expected(a));
   const failed = [];
   const totals = { passed: 0, skipped: 0 };
+  /** @type {[string, number][]} */
+  const over = [];
   const worker = async () => {
     let helper;
     const attempt = async (file) => {
       try {
         helper ??= await startHelper?.();
       } catch (error) {
-        return { output: error.stack, problem: "not run", passed: 0, skipped: 0, took: 0 };
+        return { output: error.stack, problem: "not run", passed: 0, skipped: 0, took: 0, cpu: 0 };
       }
-      return runFile(file, { ...given, env: { ...given.env, ...helper?.env } });
+      const before = helper?.cpu() ?? 0;
+      const result = await runFile(file, { ...given, env: { ...given.env, ...helper?.env } });
+      return { ...result, cpu: result.cpu + (helper?.cpu() ?? 0) - before };
     };
     for (let file = queue.shift(); file; file = queue.shift()) {
-      const { output, problem, passed, skipped, took } = await attempt(file);
+      const { output, problem, passed, skipped, took, cpu } = await attempt(file);
+      if (cpu > budget) over.push([file, cpu]);
       totals.passed += passed;
       totals.skipped += skipped;
       times[`${name} ${file}`] = Math.round(took * 10) / 10;
@@ -99,7 +114,8 @@ export async function runTestFiles(files, settings = {}) {
         console.log(`${output}\n✖ ${label}${file}: ${problem}`);
       } else {
         const more = skipped > 0 ? `, ${skipped} skipped` : "";
-        console.log(`✔ ${label}${file}: ${passed} passed${more}, ${took.toFixed(1)} s`);
+        const times = `${took.toFixed(1)} s${cpu > 0 ? `, ${cpu.toFixed(1)} CPU-seconds` : ""}`;
+        console.log(`✔ ${label}${file}: ${passed} passed${more}, ${times}`);
       }
     }
     await helper?.end();
@@ -110,5 +126,8 @@ export async function runTestFiles(files, settings = {}) {
   console.log(
     `${label}${totals.passed} passed, ${totals.skipped} skipped, ${failed.length} files failed`,
   );
+  for (const [file, cpu] of over.sort((a, b) => b[1] - a[1])) {
+    console.log(`OVER BUDGET: ${label}${file}: ${cpu.toFixed(1)} of ${budget} CPU-seconds`);
+  }
   if (failed.length > 0) throw new Failure(`failed: ${failed.join(", ")}`);
 }

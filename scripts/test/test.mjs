@@ -1,12 +1,14 @@
 // npm test: sets up, builds and runs all tests. All suites run, even if some fail.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, buildNative, buildPage } from "../build/build.mjs";
 import { endTree } from "../process/children.mjs";
+import { childSeconds, treeSeconds } from "../process/cpu.mjs";
 import {
   Failure,
+  isFull,
   isThorough,
   root,
   run,
@@ -118,7 +120,7 @@ async function startBrowser(name) {
     endTree(child);
     await ended;
   };
-  return { env, end };
+  return { env, end, cpu: () => treeSeconds(child.pid) };
 }
 
 /** Runs the chosen files of tests/web in a browser; two at a time if memory allows, because pages often wait. */
@@ -130,6 +132,8 @@ function testInBrowser(name, isChosen = () => true, more = {}) {
   const startHelper = () => startBrowser(name);
   // package.test.mjs runs a hundred files, each with its own time limit.
   const settings = { name: title, concurrency, env, seconds: 1200, startHelper };
+  // The budget is that of a run of the default sizes in Chromium.
+  if (name === "chromium" && !isFull && !more.ZEROPOINT_FULL) settings.budget = FILE_BUDGETS.page;
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 
@@ -172,7 +176,8 @@ const withPackage = ([isChosen, env]) => [(file) => isOfPackage(file) || isChose
 async function testPage(chosen) {
   const { attempt, finish } = tally();
   const inNode = "Tests without a browser";
-  await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node"));
+  const budget = FILE_BUDGETS.js;
+  await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node", { budget }));
   await attempt("Tests in Chromium", () => testInBrowser("chromium", ...chosen));
   finish();
 }
@@ -200,7 +205,7 @@ const SUITES = {
   js: {
     purposes: ["core"],
     builds: ["core", "js"],
-    test: () => nodeTest("JavaScript tests", "tests/js"),
+    test: () => nodeTest("JavaScript tests", "tests/js", { budget: FILE_BUDGETS.js }),
   },
   web: {
     purposes: ["core", "chromium"],
@@ -240,7 +245,10 @@ const SUITES = {
   docs: {
     purposes: ["core"],
     builds: ["core", "js"],
-    test: () => step("Tests of the documentation", () => runTestFiles(testsOfDocs())),
+    test: () =>
+      step("Tests of the documentation", () =>
+        runTestFiles(testsOfDocs(), { budget: FILE_BUDGETS.js }),
+      ),
   },
   full: {
     purposes: ["core", "chromium"],
@@ -275,28 +283,25 @@ const SUITES = {
 };
 
 /**
- * CPU-seconds that builds and suites may take where \`build of core\` takes 90. A run names what took more; it does
- * not fail for it.
+ * CPU-seconds that a test file may take, where `build of core` takes 90: a file of JavaScript tests in Node; a file of the
+ * page's tests, with its share of the browser. A run names what took more; it does not fail for it.
  */
+const FILE_BUDGETS = { js: 8, page: 30 };
+
+/** CPU-seconds that builds and suites may take on the same machine. */
 const BUDGETS = {
   "build of core": 150,
   "build of js": 30,
   "build of page": 60,
   "build of native": 200,
   "native tests": 120,
-  "js tests": 480,
+  "js tests": 300,
+  "web tests": 300,
+  "web-whole tests": 550,
+  "page tests": 450,
   "package tests": 240,
   "docs tests": 60,
 };
-
-/** CPU-seconds of all child processes that have ended, or undefined on systems without /proc. */
-function childSeconds() {
-  if (!existsSync("/proc/self/stat")) return undefined;
-  const stat = readFileSync("/proc/self/stat", "utf8");
-  // Fields 16 and 17, cutime and cstime, in hundredths of a second; the name in field 2 may hold spaces.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[13]) + Number(fields[14])) / 100;
-}
 
 /** Prints the time of each part, and which parts are over their budget. */
 function printTimes(times) {

@@ -276,4 +276,31 @@ describe("Test files", () => {
     assert.match(error.message, /empty\.test\.mjs/);
     assert.match(lines.join("\n"), /a hint[\s\S]*a reason/);
   });
+
+  it("pass and are named if they or their processes take more CPU-seconds than their budget", {
+    skip: process.platform !== "linux",
+  }, async () => {
+    const compute =
+      "const used = () => Object.values(process.cpuUsage()).reduce((a, b) => a + b);" +
+      "while (used() < 1.2e6) Array.from({ length: 1e5 }, (_, i) => i);";
+    const { lines, error } = await runAll(
+      {
+        own: `it("computes", () => { ${compute} });`,
+        child: `import { execFileSync } from "node:child_process";
+          it("computes", () => { execFileSync(process.execPath, ["-e", ${JSON.stringify(compute)}]); });`,
+        waiting: 'it("waits", () => new Promise((done) => setTimeout(done, 1500)));',
+      },
+      { budget: 0.8 },
+    );
+    assert.equal(error, undefined);
+    const over = lines.filter((line) => line.startsWith("OVER BUDGET: "));
+    assert.equal(over.length, 2, lines.join("\n"));
+    for (const name of ["own", "child"]) {
+      const line = new RegExp(`/${name}\\.test\\.mjs: 1\\.\\d of 0\\.8 CPU-seconds$`);
+      assert.ok(
+        over.some((text) => line.test(text)),
+        over.join("\n"),
+      );
+    }
+  });
 });
