@@ -222,14 +222,17 @@ describe("The API reference", () => {
 
   it("has no broken links", () => {
     const pages = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
+    let links = 0;
     for (const page of pages) {
       const text = readFileSync(join(folder, page), "utf8");
       for (const [, href] of text.matchAll(/<a [^>]*href="([^"#][^"#]*)/g)) {
         // Links to TypeScript's types lead to external documentation.
         if (/^https:/.test(href)) continue;
         assert.ok(existsSync(join(folder, dirname(page), href)), `${page} links to ${href}`);
+        links++;
       }
     }
+    assert.ok(links > 1000, `${links} links`);
   });
 
   it("describes each option of quantize once", () => {

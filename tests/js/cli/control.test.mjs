@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { before, describe, it } from "node:test";
+import { afterEach, before, beforeEach, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { Progress, printable } from "../../internal/cli.mjs";
 import {
   makeFolder,
@@ -31,21 +32,25 @@ describe("names with control characters", () => {
     for (const start of ["=", "+", "-", "@"]) {
       hostile[`${start}cmd|' /C calc'!A0`] = small["head.weight"];
     }
-    write(folder, { [`m${ESCAPE}\u202e.safetensors`]: await safetensors(hostile) });
+    const metadata = [
+      ["format", "pt"],
+      [`key${HOSTILE}`, `value${HOSTILE}`],
+    ];
+    write(folder, { [`m${ESCAPE}\u202e.safetensors`]: await safetensors(hostile, metadata) });
     await writeShards(join(folder, "shards"), 2);
   });
   const model = `m${ESCAPE}\u202e.safetensors`;
 
-  for (const form of ["--json", "--csv", "--html", "--quiet"]) {
+  for (const form of ["--json", "--csv", "--html", "text"]) {
     it(`are not in ${form} of inspect, analyze and compare`, () => {
       for (const args of [
         ["inspect", model],
         ["analyze", model, "--schemes", "int8-channel"],
         ["compare", model, model],
       ]) {
-        if (form === "--quiet" && args[0] === "inspect") continue;
-        const result = zeropoint(folder, [...args, form]);
+        const result = zeropoint(folder, form === "text" ? args : [...args, form]);
         assert.equal(result.code, 0, result.stderr);
+        if (args[0] === "inspect" && form !== "--csv") assert.match(result.stdout, /key.*value/);
         clean(result);
       }
     });
@@ -84,6 +89,30 @@ describe("names with control characters", () => {
     }
   });
 
+  it("are not in what --verify finds, in tensors or in files", async () => {
+    const head = smallModel(1)["head.weight"];
+    write(folder, { "h.safetensors": await safetensors({ [`x${HOSTILE}.weight`]: head }) });
+    const args = ["quantize", "h.safetensors", "int8-channel", "-o", "v.safetensors", "--verify"];
+    const right = zeropoint(folder, args);
+    assert.equal(right.code, 0, right.stderr);
+    assert.match(right.stdout, /least SQNR \S+ dB \(x\ufffd/);
+    clean(right);
+    const low = zeropoint(folder, [...args, "--force", "--min-sqnr", "99"]);
+    assert.equal(low.code, 1);
+    assert.match(low.stderr, /^x\ufffd.*\.weight: SQNR .* is below --min-sqnr 99\n/);
+    clean(low);
+  });
+
+  it("are not in what finish misses", () => {
+    const out = `missing${ESCAPE}`;
+    const job = ["quantize", "shards", "int8-channel", "--shard", "1/2", "-o", out];
+    assert.equal(zeropoint(folder, job).code, 0);
+    const result = zeropoint(folder, ["finish", out, "--scheme", "int8-channel"]);
+    assert.equal(result.code, 1);
+    assert.match(result.stderr, /missing\ufffd.*: its job has not finished\n/);
+    clean(result);
+  });
+
   it("are not in errors, of unknown commands either", () => {
     for (const args of [
       [`qu${HOSTILE}`],
@@ -104,18 +133,35 @@ describe("names with control characters", () => {
   });
 });
 
-it("the last line of progress is printable", () => {
-  const { write: own } = process.stderr;
+describe("progress", () => {
+  const { write: own, isTTY, columns } = process.stderr;
   let text = "";
-  process.stderr.write = (chunk) => {
-    text += chunk;
-    return true;
-  };
-  try {
+  beforeEach(() => {
+    text = "";
+    process.stderr.write = (chunk) => {
+      text += chunk;
+      return true;
+    };
+  });
+  afterEach(() => Object.assign(process.stderr, { write: own, isTTY, columns }));
+
+  it("has a last line that is printable", () => {
     new Progress("x", false).finish(`a${HOSTILE}b`);
-  } finally {
-    process.stderr.write = own;
-  }
-  assert.equal(text, `${printable(`a${HOSTILE}b`)}\n`);
-  assert.doesNotMatch(text, RAW);
+    assert.equal(text, `${printable(`a${HOSTILE}b`)}\n`);
+    assert.doesNotMatch(text, RAW);
+  });
+
+  it("has printable lines on a terminal, with the name of a tensor", async () => {
+    Object.assign(process.stderr, { isTTY: true, columns: 120 });
+    const progress = new Progress("x", false);
+    // A line is written again after a tenth of a second.
+    await delay(150);
+    progress.update({ done: 1, total: 2, name: `a${HOSTILE}b` });
+    // The beginning of the line, and a clear line.
+    const start = "\r\u001b[K";
+    assert.ok(text.startsWith(start), JSON.stringify(text));
+    const line = text.slice(start.length);
+    assert.match(line, /^x: 50 %, .*, a\ufffd.*b$/);
+    assert.doesNotMatch(line, RAW);
+  });
 });

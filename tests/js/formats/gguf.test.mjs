@@ -189,10 +189,12 @@ describe("writeGGUF", () => {
 
   it("makes the entries of the reference from plain values", async () => {
     const { metadata } = await readGGUF(vectors.source("kv-types.gguf"));
+    assert.equal(metadata.size, 27);
     for (const [key, entry] of metadata) {
       assert.deepEqual(ggufEntry(entry.type, entry.value).bytes, entry.bytes, key);
     }
     const { metadata: arrays } = await readGGUF(vectors.source("kv-arrays.gguf"));
+    assert.equal(arrays.size, 14);
     for (const [key, { type, value, bytes, elementType }] of arrays) {
       assert.deepEqual(ggufEntry(type, value, elementType).bytes, bytes, key);
     }

@@ -89,6 +89,8 @@ describe("readOnnx", () => {
       assert.deepEqual(sorted(found), sorted(expected));
     });
 
+    if (initializers.length === 0) continue;
+
     it(`reads the bytes of the initializers of ${id}`, async () => {
       const { graph } = await open(vectors.source(file));
       for (const { path, initializers: tensors } of graphsOf(graph)) {
@@ -256,6 +258,7 @@ describe("OnnxEditor", () => {
   ]) {
     it(`replaces a tensor of ${file}, adapts all lengths around it, and keeps the rest`, async () => {
       const model = await open(vectors.source(`${file}.onnx`));
+      assert.ok(model.tensors.size > 0);
       for (const [key, tensor] of model.tensors) {
         const data = new Uint8Array(300).map((_, i) => i);
         const added = { name: tensor.name, dtype: "int8", shape: [3, 100], bytes: () => [data] };

@@ -132,16 +132,23 @@ describe("quantized weights of checkpoints", () => {
       for (const part of Object.keys(each.tensors)) await model.read(`model.m.${part}`);
     });
 
-    it(`are quantized tensors, or refused with the reason: ${layout} ${name}`, async () => {
+    // Rows in the order of their activations: neighbours have different scales.
+    if (name.includes("act-order")) {
+      it(`are no quantized tensors if groups are not runs of neighbours: ${name}`, async () => {
+        const reading = (await openCase(each)).readQuantized("model.m.weight");
+        await rejects(
+          reading,
+          RangeError,
+          "ZP_INVALID_MODEL",
+          /not runs of neighbours; read reads/,
+        );
+      });
+      continue;
+    }
+
+    it(`are quantized tensors: ${layout} ${name}`, async () => {
       const { shape, values } = await expectedOf(each);
-      const model = await openCase(each);
-      let q;
-      try {
-        q = await model.readQuantized("model.m.weight");
-      } catch (error) {
-        assert.match(error.message, /groups that are not runs of neighbours|not finite/);
-        return;
-      }
+      const q = await (await openCase(each)).readQuantized("model.m.weight");
       assert.deepEqual(q.shape, shape);
       if (q.offset === undefined) {
         close(dequantize(q).data, values, ROUNDING[decoded.dtype], name);

@@ -119,6 +119,7 @@ describe("repr", () => {
 
 describe("display", () => {
   it("lays all 512 values of python.json out as IPython does", () => {
+    assert.equal(all.length, 512);
     for (const { id, value, ipython } of all) {
       assert.equal(display(untag(value)) ?? "None", ipython, id);
     }

@@ -224,7 +224,9 @@ describe("analyze", () => {
       "uint4-g32-affine",
       "keep",
     ];
-    for (const { scheme, bytes } of await rowsOf(model, { schemes })) {
+    const rows = await rowsOf(model, { schemes });
+    assert.equal(rows.length, schemes.length);
+    for (const { scheme, bytes } of rows) {
       const { files } = await quantizeModel(model, () => scheme);
       const { tensors } = openBytes(await outputBytes(files[0]));
       const ends = Object.values(tensors).map(({ data_offsets: [, end] }) => end);
@@ -235,6 +237,7 @@ describe("analyze", () => {
   it("bounds the error of every output by its norms", async () => {
     const model = await modelOf({ w: [shape, weight] });
     const found = await rowsOf(model, { schemes: ["int4-g32", "int2-g16", "q4_0"] });
+    assert.equal(found.length, 3);
     for (const { scheme, norm1, norm2 } of found) {
       const values = valuesOf(scheme, weight, shape);
       const check = (x) => {

@@ -80,7 +80,10 @@ describe("analyze with a sample", () => {
   it("is near the exact errors, also where the rows are columns of the file", async () => {
     for (const model of [(await modelOf(values)).model, await transposedModel()]) {
       const exact = await rowsOf(model);
-      for (const [i, row] of (await rowsOf(model, { sample: 8192 })).entries()) {
+      const rows = await rowsOf(model, { sample: 8192 });
+      assert.equal(rows.length, exact.length);
+      assert.ok(rows.filter(({ scheme }) => scheme !== "keep").length > 5);
+      for (const [i, row] of rows.entries()) {
         if (row.scheme === "keep") continue;
         const { scheme, sqnr, mse, cosine } = exact[i];
         assert.ok(row.isEstimate, scheme);
@@ -136,7 +139,9 @@ describe("analyze with a sample", () => {
     const x = new Random(9).normal(64 * COLUMNS);
     const options = { include: ["w"], activations: { w: { data: x, shape: [64, COLUMNS] } } };
     const exact = await rowsOf(model, options);
-    for (const [i, row] of (await rowsOf(model, { ...options, sample: 8192 })).entries()) {
+    const rows = await rowsOf(model, { ...options, sample: 8192 });
+    assert.ok(rows.length > 5 && rows.length === exact.length, `${rows.length} rows`);
+    for (const [i, row] of rows.entries()) {
       assert.equal(row.shows, "outputs");
       assert.ok(Math.abs(row.outputSqnr - exact[i].outputSqnr) < 2, row.scheme);
     }

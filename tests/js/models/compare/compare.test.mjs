@@ -37,7 +37,9 @@ async function someModel() {
 describe("compare", () => {
   it("finds a model equal to itself, wide integers too", async () => {
     const model = await someModel();
-    for (const row of await all(compare(model, await someModel()))) {
+    const rows = await all(compare(model, await someModel()));
+    assert.equal(rows.length, model.tensors.size);
+    for (const row of rows) {
       const { name, equal, max, mse, sqnr, reason } = row;
       assert.deepEqual([equal, max, mse, sqnr, reason], [true, 0, 0, Infinity, undefined], name);
     }

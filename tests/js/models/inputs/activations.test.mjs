@@ -69,8 +69,9 @@ describe("the activations of analyze", () => {
   }
 
   it("give the error of the outputs", async () => {
-    const rows = await rowsWith(samples);
-    for (const row of rows.filter(({ name }) => name === "w")) {
+    const rows = (await rowsWith(samples)).filter(({ name }) => name === "w");
+    assert.equal(rows.length, 4);
+    for (const row of rows) {
       const { mse, relative } = outputsOf(valuesOf(row.scheme, w, own));
       near(row.outputMse, mse);
       near(row.outputRelative, relative);

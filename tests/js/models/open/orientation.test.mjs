@@ -268,7 +268,9 @@ describe("Outputs of weights", () => {
     const x = normals(count * inputs, 3);
     const activations = { "dense/kernel": { data: x, shape: [count, inputs] } };
     const schemes = ["int8-channel", "int4-g32", "int4-g32-hqq"];
-    for (const row of await collected(analyze(model, { schemes, activations }))) {
+    const rows = await collected(analyze(model, { schemes, activations }));
+    assert.equal(rows.length, schemes.length);
+    for (const row of rows) {
       const { files } = await quantizeModel(model, () => row.scheme);
       const written = await openModel(await outputBytes(files[0]));
       const [a, b] = [await model.read(row.name), await written.read(row.name)];
