@@ -42,7 +42,11 @@ describe("The policy", () => {
       const form = document.createElement("form");
       document.body.append(form);
       form.action = "./?sent";
-      form.submit();
+      try {
+        form.submit();
+      } catch {
+        // In Firefox, a form that may not be sent throws; everywhere it is a violation, which is counted below.
+      }
       return document.baseURI !== before;
     });
     assert.equal(moved, false);
