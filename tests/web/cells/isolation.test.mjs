@@ -24,9 +24,10 @@ const WAYS = {
   "a shared worker": `new SharedWorker("./service-worker.js"); "kept"`,
   "a lock": `await navigator.locks.request("x", () => {}); "kept"`,
   "the prototype of the global object": `
-    const owner = Object.getPrototypeOf(self);
+    let owner = self;
+    while (!Object.hasOwn(owner, "caches")) owner = Object.getPrototypeOf(owner);
     await Object.getOwnPropertyDescriptor(owner, "caches").get.call(self).open("x"); "kept"`,
-  "the prototype of the caches": `await CacheStorage.prototype.open.call(self, "x"); "kept"`,
+  "the methods of the caches": `CacheStorage.prototype.open.name && "kept"`,
   "code made by Function": `await new Function("return caches.open('x')")(); "kept"`,
 };
 
@@ -72,6 +73,7 @@ const CONNECTIONS = {
   EventSource: (origin) => `new EventSource("${origin}")`,
   WebTransport: (origin) => `new WebTransport("${origin.replace("http", "https")}")`,
   RTCPeerConnection: () => `new RTCPeerConnection()`,
+  "a device": () => `await navigator.usb.getDevices()`,
   importScripts: (origin) => `importScripts("${origin}")`,
   "import()": (origin) => `await import("${origin}")`,
   "import() in a function": (origin) => `function f() { return import("${origin}"); }\nawait f()`,
