@@ -168,7 +168,7 @@ const before = keys();
 const modules = [];
 for (const entry of process.argv.slice(2)) modules.push(await import(entry));
 if (keys() !== before) throw new Error("importing adds globals");
-console.log(modules.every((module) => typeof (module.init ?? module.connect ?? module.save ?? module.prepare) === "function"));
+console.log(modules.every((module) => typeof (module.init ?? module.connect ?? module.save ?? module.prepare ?? module.VectorIndex) === "function"));
 `;
     const project = dirname(dirname(folder));
     writeFiles(project, { "server.mjs": source });

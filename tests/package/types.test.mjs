@@ -43,12 +43,12 @@ export const written = await quantizeModel(opened, planned);
 export const streams = written.files.map((file) => file.stream());
 export const connection = await connect({ entries: ["torch", "search"] });
 export const index = new VectorIndex<string>({ dimensions: 3 });
-export const found: SearchResult<string, "cosine"> = index.search([1, 2, 3]);
-export const score: number | undefined = found.hits[0]?.score;
+export const nearest: SearchResult<string, "cosine"> = index.search([1, 2, 3]);
+export const score: number | undefined = nearest.hits[0]?.score;
 export const distance: number | undefined = new VectorIndex({ dimensions: 3, metric: "euclidean" })
   .search(x).hits[0]?.distance;
 // @ts-expect-error: hits of cosines have no distance
-found.hits[0]?.distance;
+nearest.hits[0]?.distance;
 // @ts-expect-error: ids are strings
 index.add([1, 2, 3], 7);
 export const handle = await connection.vectorIndex({ dimensions: 3 });

@@ -11,7 +11,10 @@ export type {
   GenericFunctions,
   GivenToSave,
   Handle,
+  IndexHandle,
+  ObjectHandle,
   Remote,
   Remotes,
+  SearchFactories,
   TorchFunctions,
 } from "./types.js";
