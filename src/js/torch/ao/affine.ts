@@ -28,7 +28,9 @@ import { FLOAT_DTYPES, type FloatDType, nearest, promoted, roundingOf, toInt32 }
 
 /** Options of `quantizeAffine` and `fakeQuantizeAffine`. */
 export interface QuantizeAffineOptions extends CodeOptions {
+  /** The values of a block on each axis, which divide it; -1: all of it. */
   blockSize: readonly number[];
+  /** Units per step: one number for each block, or one for all. */
   scale: TensorInput | BlockTensor | number;
   /** Not with the domain `"none"`. */
   zeroPoint?: TensorInput | BlockTensor | number | undefined;

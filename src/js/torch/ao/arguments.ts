@@ -32,33 +32,43 @@ export type ZeroPointDType = FloatDType | "int8" | "int32" | "int64";
 export interface BlockTensor {
   /** `Float32Array`; a `Uint16Array` of bit patterns for half floats; `Int32Array` for int32 and int64. */
   readonly data: Float32Array | Uint16Array | Int8Array | Int32Array;
+  /** The number of blocks on each axis. */
   readonly shape: number[];
+  /** The type of the numbers. */
   readonly dtype: ZeroPointDType;
 }
 
 /** Codes of blocks, with everything that is needed to dequantize them. */
 export interface AffineQuantized {
+  /** The codes, row-major. */
   readonly data: Int8Array | Uint8Array | Int16Array | Int32Array;
+  /** The length of each axis, outermost first. */
   readonly shape: number[];
+  /** The dtype of the codes. */
   readonly dtype: AffineDType;
   /** The values of a block on each axis. */
   readonly blockSize: number[];
+  /** Units per step, one for each block. */
   readonly scale: BlockTensor;
+  /** The code of 0, or with `zeroPointDomain: "float"` the value of the middle code; none with `"none"`. */
   readonly zeroPoint?: BlockTensor;
   /** The dtype that the codes were computed in: that of the values. */
   readonly compute: FloatDType;
-  /** The limits of the codes, if they are not those of the dtype. */
+  /** The smallest code, if it is not that of the dtype. */
   readonly quantMin?: number;
+  /** The largest code, if it is not that of the dtype. */
   readonly quantMax?: number;
   /** Default: `"int"`. */
   readonly zeroPointDomain?: ZeroPointDomain;
 }
 
+/** Options about codes. */
 export interface CodeOptions {
   /** The dtype of codes. Default: `"int8"`. */
   dtype?: AffineDType | undefined;
-  /** The smallest and the largest code. Default: those of the dtype. */
+  /** The smallest code. Default: that of the dtype. */
   quantMin?: number | undefined;
+  /** The largest code. Default: that of the dtype. */
   quantMax?: number | undefined;
   /** Default: `"int"`. */
   zeroPointDomain?: ZeroPointDomain | undefined;
@@ -139,7 +149,7 @@ export function resultOf(
   values: Float32Array,
   shape: readonly number[],
   dtype: FloatDType,
-) {
+): { data: Float32Array | Uint16Array; shape: number[]; dtype: FloatDType } {
   return { data: storedAs(where, values, dtype), shape: [...shape], dtype };
 }
 

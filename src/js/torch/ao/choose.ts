@@ -45,8 +45,9 @@ export interface ChooseAffineOptions extends CodeOptions {
   keepdim?: boolean | undefined;
   /** false: the range is not widened to 0. Default: true; false for float zero points. */
   preserveZero?: boolean | undefined;
-  /** The smallest and the largest value of each block, instead of `x`, which is then undefined. */
+  /** The smallest value of each block, with `max` instead of `x`, which is then undefined. */
   min?: TensorInput | undefined;
+  /** The largest value of each block. */
   max?: TensorInput | undefined;
 }
 

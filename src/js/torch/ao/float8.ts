@@ -33,8 +33,9 @@ export interface ChooseFloat8Options {
   dtype?: Float8DType | undefined;
   /** The values of a block on each axis, which divide it; -1: all of it. Default: one block. */
   blockSize?: readonly number[] | undefined;
-  /** Bounds of the largest magnitude of a block. */
+  /** A lower bound of the largest magnitude of a block. Default: 0. */
   lowerBound?: number | undefined;
+  /** An upper bound of it. Default: none. */
   upperBound?: number | undefined;
   /** `"float8_e8m0"`: scales are powers of two. Default: `"float32"`. */
   scaleDtype?: "float32" | "float8_e8m0" | undefined;
@@ -46,10 +47,13 @@ export interface ChooseFloat8Options {
 export interface Float8Quantized {
   /** Bit patterns. */
   readonly data: Uint8Array;
+  /** The length of each axis, outermost first. */
   readonly shape: number[];
+  /** The type of the patterns. */
   readonly dtype: Float8DType;
   /** The values of a block on each axis. */
   readonly blockSize: number[];
+  /** Units of the patterns' values, one for each block; float32. */
   readonly scale: BlockTensor;
   /** The dtype of the values. */
   readonly compute: FloatDType;
