@@ -2,6 +2,7 @@
 
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf/write.js";
 import { bytesField, varintField } from "../../dist/formats/onnx/wire.js";
 import { nodeMessage, tensorMessage } from "../../dist/formats/onnx/write.js";
@@ -22,6 +23,24 @@ function tensorsOf(layers) {
       bytes: () => [new Uint8Array(data.buffer, data.byteOffset, data.byteLength)],
     })),
   );
+}
+
+const [IMAGE, FRAMED] = [28, 32];
+
+/**
+ * The network for images of 32 × 32 pixels, with weights of 0 for the frame around the digit: blocks of GGUF have 32 or
+ * 256 values, and do not fit into rows of 28 × 28.
+ */
+function framed([first, ...others]) {
+  const { data, shape } = first.weight;
+  const border = (FRAMED - IMAGE) / 2;
+  const weights = new Float32Array(shape[0] * FRAMED ** 2);
+  for (let i = 0; i < data.length; i++) {
+    const [output, pixel] = [Math.floor(i / IMAGE ** 2), i % IMAGE ** 2];
+    const [y, x] = [Math.floor(pixel / IMAGE), pixel % IMAGE];
+    weights[output * FRAMED ** 2 + (y + border) * FRAMED + x + border] = data[i];
+  }
+  return [{ ...first, weight: { data: weights, shape: [shape[0], FRAMED ** 2] } }, ...others];
 }
 
 /** All bytes of a stream, with messages of unknown length resolved. */
@@ -81,7 +100,10 @@ function onnxParts(layers) {
 /** Writes the samples, unless they are newer than the network. */
 export async function makeSamples() {
   const { layers } = await loadModel();
-  const time = statSync(modelFile).mtimeMs;
+  const time = Math.max(
+    statSync(modelFile).mtimeMs,
+    statSync(fileURLToPath(import.meta.url)).mtimeMs,
+  );
   const isFresh = (name) => {
     const path = join(folder, name);
     return existsSync(path) && statSync(path).mtimeMs > time;
@@ -89,9 +111,9 @@ export async function makeSamples() {
   if (NAMES.every(isFresh)) return;
   const tensors = tensorsOf(layers);
   const safetensors = layoutSafetensors(tensors, new Map([["format", "pt"]]));
-  const gguf = layoutGGUF(tensors, [
+  const gguf = layoutGGUF(tensorsOf(framed(layers)), [
     ["general.architecture", ggufEntry("string", "digits")],
-    ["general.name", ggufEntry("string", "Network of notebook 6")],
+    ["general.name", ggufEntry("string", "Network of notebook 6, for images of 32 × 32 pixels")],
   ]);
   const contents = [
     writeSafetensors(safetensors),

@@ -52,6 +52,15 @@ export const fieldOf = (row, metric) =>
   (row.shows === "outputs" && OUTPUT_FIELDS[/** @type {"sqnr"} */ (metric)]) || metric;
 
 /**
+ * Whether a field of a row is an estimate: of a sample of the weight, or of outputs from the mean squares of inputs,
+ * which count different inputs as uncorrelated.
+ * @param {any} row
+ * @param {string} field
+ */
+export const isEstimated = (row, field) =>
+  Boolean(row.isEstimate) || (field.startsWith("output") && row.moments === "diagonal");
+
+/**
  * @param {Metric} metric
  * @param {number} value
  */

@@ -6,7 +6,7 @@ import { makeScrollable } from "../shell/scrollable.js";
 import { turn } from "../shell/slices.js";
 import { startLab } from "./client.js";
 import { connectDrop } from "./drop.js";
-import { formatText, METRICS, nounText } from "./format.js";
+import { METRICS, nounText } from "./format.js";
 import { Layers } from "./layers.js";
 import { emptyState, fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
@@ -33,7 +33,7 @@ export async function connectLab(view, announce) {
   const root = /** @type {HTMLElement} */ (view.querySelector(".lab"));
   root.replaceChildren(...skeleton().map((part) => toDom(part)));
   await turn();
-  new Lab(root, announce);
+  new Lab(view, root, announce);
   root.hidden = false;
 }
 
@@ -55,6 +55,10 @@ class Lab {
   #layers = new Layers([]);
   /** @type {any} */
   #plan;
+  /** Changes with each choice that a plan depends on. */
+  #planning = Symbol();
+  /** Files that the writer makes of the plan. @type {{ name: string, size: number }[]} */
+  #files = [];
   #isDrawing = false;
   /** Changes with each choice of a file. */
   #choice = Symbol();
@@ -67,12 +71,14 @@ class Lab {
   #progress;
   #inputs;
   #ship;
+  #report;
 
   /**
+   * @param {HTMLElement} view
    * @param {HTMLElement} root
    * @param {(message: string) => void} announce
    */
-  constructor(root, announce) {
+  constructor(view, root, announce) {
     this.#root = root;
     this.#announce = announce;
     this.#table = new LayerTable(this.#find(".lab-table"), {
@@ -93,26 +99,28 @@ class Lab {
       onWeights: (names) => this.#analyze(names),
       onProblem: (message) => this.#fail(message),
     });
-    this.#connectOpening();
+    this.#connectOpening(view);
     this.#connectControls();
     this.#ship = connectShip(this.#find(".lab-ship"), {
       call: (argument, options) => this.#client.call("quantize", argument, options),
-      current: () => ({ header: this.#header, plan: this.#plan }),
+      current: () => ({ header: this.#header, plan: this.#plan, count: this.#files.length }),
       onWrite: () => this.#progress.stop("Stopped, to write the file."),
       onChoice: (choice) => {
-        const isOther = choice.format !== this.#state.format;
         this.#remember(choice);
-        if (isOther) this.#updatePlan();
+        this.#updatePlan();
       },
       announce,
     });
-    connectReport(this.#find(".lab-report"), {
+    this.#report = connectReport(this.#find(".lab-report"), {
       current: () => ({
         header: this.#header,
         rows: this.#layers.rows,
         plan: this.#plan,
+        count: this.#files.length,
+        budget: this.#state.budget,
         pins: this.#state.pins,
-        ...this.#ship.choice(),
+        ...this.#ship.output(),
+        ...this.#inputs.files(),
       }),
     });
     makeScrollable(root);
@@ -174,10 +182,14 @@ class Lab {
     if (message) this.#announce(message);
   }
 
-  #connectOpening() {
+  /** @param {HTMLElement} view */
+  #connectOpening(view) {
     const input = /** @type {HTMLInputElement} */ (this.#find(".lab-drop input"));
-    // Anywhere in the lab: a drop beside the box would make the browser leave the page.
-    connectDrop(this.#root, input, (files) => this.#open(files, undefined));
+    // Anywhere on the page: a drop beside the box would make the browser leave it.
+    connectDrop(document, input, (files) => this.#open(files, undefined), {
+      marked: this.#root,
+      isActive: () => view.hasAttribute("data-current"),
+    });
     this.#root.addEventListener("click", ({ target }) => {
       const sample = /** @type {Element} */ (target)
         .closest("[data-sample]")
@@ -248,7 +260,7 @@ class Lab {
     if (!isLast()) return;
     this.#header = header;
     this.#layers = new Layers(header?.tensors ?? []);
-    this.#plan = undefined;
+    this.#forgetPlan();
     this.#root.classList.toggle("is-open", header !== undefined);
     if (!header) {
       this.#draw();
@@ -264,6 +276,16 @@ class Lab {
       `${this.#header.name} is open: ${nounText(this.#header.tensors.length, "tensor")}.`,
     );
     await this.#analyze();
+  }
+
+  /** Leaves nothing of an earlier analysis and its plan. */
+  #forgetPlan() {
+    this.#startPlanning();
+    this.#plan = undefined;
+    this.#files = [];
+    this.#root.classList.remove("is-analyzed", "is-analyzing", "is-planned", "is-unplanned");
+    this.#find(".lab-status").textContent = "";
+    /** @type {HTMLDialogElement} */ (this.#find(".lab-drawer")).close();
   }
 
   #drawStrip() {
@@ -294,10 +316,8 @@ class Lab {
     // Rows of a part replace those of a whole analysis only.
     const part = this.#root.classList.contains("is-analyzed") ? names : undefined;
     if (!part) this.#layers = new Layers(this.#header.tensors);
-    this.#plan = undefined;
-    this.#root.classList.remove("is-analyzed", "is-planned");
+    this.#forgetPlan();
     this.#root.classList.add("is-analyzing");
-    this.#find(".lab-status").textContent = "";
     const format = this.#ship.outputFormat();
     this.#measuredFor = format;
     const run = this.#progress.start();
@@ -366,6 +386,7 @@ class Lab {
   /** The frontier for the present pins, and the plan on it. */
   async #updatePlan() {
     if (this.#layers.size === 0) return;
+    const isLast = this.#startPlanning();
     if (this.#isMeasuredOtherwise()) {
       await this.#analyze();
       return;
@@ -375,11 +396,12 @@ class Lab {
     const pins = Object.entries(this.#state.pins).filter(([name]) => this.#layers.has(name));
     this.#state.pins = Object.fromEntries(pins);
     try {
-      const { points, uniforms } = await this.#client.call("frontierOf", {
+      const { points, uniforms, sizes } = await this.#client.call("frontierOf", {
         pins: this.#state.pins,
-        format: this.#ship.outputFormat(),
+        ...this.#ship.output(),
       });
-      if (header !== this.#header) return;
+      if (header !== this.#header || !isLast()) return;
+      this.#layers.store(sizes);
       this.#planView.setFrontier(points, uniforms);
       const middle = points[Math.floor(points.length / 2)];
       const { budget } = this.#state;
@@ -387,8 +409,9 @@ class Lab {
       if (middle && (budget === undefined || budget < least.bytes))
         this.#state.budget = middle.bytes;
       await this.#replan();
-      this.#root.classList.add("is-planned");
+      if (this.#plan) this.#root.classList.add("is-planned");
     } catch (error) {
+      if (!isLast()) return;
       if (!(await this.#dropPins())) this.#fail(/** @type {Error} */ (error).message);
     }
   }
@@ -396,38 +419,58 @@ class Lab {
   /** Removes pins that the output format cannot store, and plans again. @returns whether there were some */
   async #dropPins() {
     const { pins } = this.#state;
-    const format = this.#ship.outputFormat();
-    const dropped = await this.#client.call("unusablePins", { pins, format });
+    const output = this.#ship.output();
+    const dropped = await this.#client.call("unusablePins", { pins, ...output });
     if (dropped.length === 0) return false;
     const rest = Object.entries(pins).filter(([name]) => !dropped.includes(name));
     this.#remember({ pins: Object.fromEntries(rest) });
     const list = dropped.map((/** @type {string} */ name) => `${name} (${pins[name]})`).join(", ");
-    const message = `Pins removed, because ${formatText(format)} cannot store their schemes: ${list}.`;
+    const message = `Pins removed, because ${this.#ship.outputText()} cannot store their schemes: ${list}.`;
     this.#find(".lab-status").textContent = message;
     this.#announce(message);
     await this.#updatePlan();
     return true;
   }
 
+  /** Nothing is written until the plan is that of the present choices. @returns whether they have not changed since */
+  #startPlanning() {
+    const planning = Symbol();
+    this.#planning = planning;
+    this.#ship.setReady(false);
+    return () => planning === this.#planning;
+  }
+
   async #replan() {
     const { budget, pins } = this.#state;
     if (budget === undefined) return;
+    const isLast = this.#startPlanning();
     const header = this.#header;
     try {
-      const { plan, isEstimate } = await this.#client.call("planFor", {
+      const { plan, files, estimate } = await this.#client.call("planFor", {
         bytes: budget,
         pins,
-        format: this.#ship.outputFormat(),
+        ...this.#ship.output(),
       });
-      if (budget !== this.#state.budget || header !== this.#header) return;
-      this.#plan = plan;
+      if (header !== this.#header || !isLast()) return;
+      this.#files = files;
+      const fileBytes = files.reduce(
+        (/** @type {number} */ sum, /** @type {any} */ { size }) => sum + size,
+        0,
+      );
+      this.#plan = { ...plan, fileBytes, isFileExact: true };
       this.#fail("");
-      this.#planView.show({ ...plan, isEstimate }, this.#header.size);
+      this.#planView.show({ ...plan, estimate, budget }, files, this.#header.size);
       showKept(this.#find(".lab-kept"), keptByReason(this.#layers.rows));
       this.#draw();
       this.#drawStrip();
+      this.#root.classList.remove("is-unplanned");
+      this.#report.update();
+      this.#ship.setReady(true);
     } catch (error) {
+      if (!isLast()) return;
       this.#fail(/** @type {Error} */ (error).message);
+      // Another output may be possible.
+      this.#root.classList.add("is-unplanned");
     }
   }
 
@@ -445,7 +488,11 @@ class Lab {
     openDrawer(
       dialog,
       { name, scheme, pin, planned, reason: reasonOf(layer, this.#plan) },
-      () => this.#client.call("detail", { name, scheme, format: this.#measuredFor }),
+      async () => ({
+        ...(await this.#client.call("detail", { name, scheme, format: this.#measuredFor })),
+        // As the target stores it.
+        bytes: layer.rows.get(scheme)?.bytes,
+      }),
       {
         onPin: (chosen) => {
           this.#remember({ pins: chosen ? { ...others, [name]: chosen } : others });

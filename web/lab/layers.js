@@ -47,6 +47,17 @@ export class Layers {
     layer.rows.set(scheme, row);
   }
 
+  /**
+   * Takes the bytes of rows as the target stores them, and whether it does.
+   * @param {readonly { name: string, scheme: string, bytes: number, isWritten: boolean }[]} sizes
+   */
+  store(sizes) {
+    for (const { name, scheme, bytes, isWritten } of sizes) {
+      const row = this.#rows.get(JSON.stringify([name, scheme]));
+      if (row) Object.assign(row, { bytes, isWritten });
+    }
+  }
+
   /** @returns {Layer[]} */
   get all() {
     return [...this.#layers.values()];
@@ -71,12 +82,13 @@ export class Layers {
     return this.#layers.has(name);
   }
 
-  /** How many layers show estimates, and how many the errors of outputs. */
+  /** How many layers show estimates, how many the errors of outputs, and how many these from mean squares of inputs. */
   get counts() {
     const first = this.all.map(({ rows }) => [...rows.values()]);
     return {
       layers: first.length,
       estimates: first.filter((rows) => rows.some(({ isEstimate }) => isEstimate)).length,
+      diagonal: first.filter((rows) => rows.some(({ moments }) => moments === "diagonal")).length,
       outputs: first.filter((rows) => rows.some(({ shows }) => shows === "outputs")).length,
     };
   }

@@ -7,9 +7,10 @@ import { bytesText, fieldOf } from "./format.js";
 /** Relative error of a row: of its outputs where it has one. @param {any} row */
 const errorOf = (row) => (row.shows === "outputs" ? row.outputRelative : row.relative);
 
-/** Rows of a layer of which none is both smaller and more exact, the smallest first. @param {Layer} layer */
+/** Rows of a layer that the target stores, of which none is both smaller and more exact, the smallest first. @param {Layer} layer */
 function efficientRows({ rows }) {
-  const sorted = [...rows.values()].sort((a, b) => a.bytes - b.bytes || errorOf(a) - errorOf(b));
+  const stored = [...rows.values()].filter(({ isWritten }) => isWritten !== false);
+  const sorted = stored.sort((a, b) => a.bytes - b.bytes || errorOf(a) - errorOf(b));
   let least = Number.POSITIVE_INFINITY;
   return sorted.filter((row) => {
     const isBetter = errorOf(row) < least;

@@ -113,7 +113,7 @@ export const skeleton = () => [
     h(
       "p",
       { class: "lab-legend" },
-      "● in the plan · ■ pinned · ≈ estimated from some rows · → error of the outputs, otherwise of the weights",
+      "● in the plan · ■ pinned · × not stored by the output chosen below · ≈ estimated · → error of the outputs, otherwise of the weights",
     ),
     h(
       "div",

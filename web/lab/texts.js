@@ -31,8 +31,11 @@ export function problemText({ message, offset, expected, found }, name) {
   return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
 }
 
-/** Which errors the table shows. @param {{ layers: number, estimates: number, outputs: number }} counts */
-export function showsText({ layers, estimates, outputs }) {
+/**
+ * Which errors the table shows.
+ * @param {{ layers: number, estimates: number, outputs: number, diagonal: number }} counts
+ */
+export function showsText({ layers, estimates, outputs, diagonal }) {
   if (layers === 0) return "";
   const weights = layers - outputs;
   const shown = [
@@ -40,5 +43,10 @@ export function showsText({ layers, estimates, outputs }) {
     weights > 0 && `errors of the weights of ${nounText(weights, "layer")}`,
   ];
   const text = shown.filter(Boolean).join(", ");
-  return `Shown: ${text}${estimates > 0 ? `; ${estimates} of them estimated` : "; all exact"}.`;
+  const estimated = [
+    estimates > 0 && `${estimates} of them estimated from samples of their weights`,
+    diagonal > 0 &&
+      `outputs of ${nounText(diagonal, "layer")} estimated as if the inputs were uncorrelated, because there are more than 512`,
+  ].filter(Boolean);
+  return `Shown: ${text}; ${estimated.join("; ") || "all exact"}.`;
 }

@@ -6,6 +6,10 @@ import { dataTree } from "./data/data-panel.js";
 import { exportsTree } from "./exports/panel.js";
 import { inspectorTree } from "./views/inspector.js";
 
+/** What is wrong with the link, above everything else. */
+export const damageTree = () =>
+  h("p", { class: "play-damage cell-error", role: "alert", hidden: true });
+
 export function playTree() {
   return h(
     "div",

@@ -9,7 +9,7 @@ import { connectData } from "./data/data-panel.js";
 import { Engine } from "./engine.js";
 import { connectExports } from "./exports/panel.js";
 import { readLink, writeLink } from "./link.js";
-import { playTree } from "./play-tree.js";
+import { damageTree, playTree } from "./play-tree.js";
 import { DEFAULTS, FIRST_SOURCE, isBlock, limitsOf } from "./state.js";
 import { showMetrics } from "./views/compare.js";
 import { CurvesView } from "./views/curves.js";
@@ -62,7 +62,7 @@ class Playground {
     this.view = view;
     this.announce = announce;
     const place = /** @type {HTMLElement} */ (view.querySelector(".play"));
-    place.replaceChildren(toDom(playTree()));
+    place.replaceChildren(toDom(damageTree()), toDom(playTree()));
     const find = (/** @type {string} */ selector) =>
       /** @type {HTMLElement} */ (place.querySelector(selector));
     this.status = find(".play-status");

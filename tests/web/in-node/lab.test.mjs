@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import {
   bytesText,
   formatText,
+  isEstimated,
   metricText,
   nounText,
   shapeText,
@@ -15,6 +16,7 @@ import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/rep
 import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
+import { showsText } from "../../../web/lab/texts.js";
 import { mainOf } from "../../../web/lab/worker/opened.js";
 
 const METRICS = ["sqnr", "mse"];
@@ -100,16 +102,66 @@ describe("The lab's reports", () => {
     assert.ok(page.includes("&lt;script&gt;") && !page.includes("<script>"));
   });
 
+  const job = { name: "a.onnx", budget: 99, pins: {}, format: "onnx", count: 1 };
+
   it("quote names for the shell", () => {
-    const text = commandLine({ name: "it's.onnx", bytes: 99, pins: { "a b": "int8-channel" } });
-    assert.match(text, /^npx zeropoint analyze 'it'\\''s\.onnx'$/m);
+    const text = commandLine({ ...job, name: "it's.onnx", pins: { "a b": "int8-channel" } });
+    assert.match(text, /^npx zeropoint analyze 'it'\\''s\.onnx' /m);
     assert.match(text, /--size 99B --pin 'a b=int8-channel' -o plan\.json$/m);
     assert.match(text, /-o 'it'\\''s-quantized\.onnx' --verify$/m);
   });
 
-  it("name the output format in every command: plans depend on it", () => {
-    const text = commandLine({ name: "a.onnx", bytes: 99, pins: {}, format: "safetensors" });
-    for (const line of text.split("\n")) assert.match(line, / --format safetensors( |$)/);
+  it("name no option where a file's name begins with a hyphen", () => {
+    assert.match(commandLine({ ...job, name: "-v.onnx" }), /^npx zeropoint analyze \.\/-v\.onnx /);
+  });
+
+  it("pin a tensor whose name has characters of patterns", () => {
+    const text = commandLine({ ...job, pins: { "a{1}*=b": "keep" } });
+    assert.match(text, / --pin 'a\?1\?\?=b=keep' /);
+  });
+
+  it("name the output of the analysis, which rows and plan remember", () => {
+    const text = commandLine({ ...job, format: "safetensors", target: "mlx", count: 3 });
+    const [analyze, plan, quantize] = text.split("\n");
+    assert.equal(
+      analyze,
+      "npx zeropoint analyze a.onnx --format safetensors --target mlx -o analysis.json",
+    );
+    assert.doesNotMatch(plan + quantize, /--format|--target/);
+    assert.match(quantize, / -o a-quantized\/ --verify$/);
+  });
+
+  it("name the files of inputs, and say which have more arrays than the lab uses", () => {
+    const text = commandLine({ ...job, inputs: ["fc1.npy", "all.npz"], partly: ["all.npz"] });
+    assert.match(text, /^# The lab uses some arrays of all\.npz only/);
+    assert.match(text, / --activations fc1\.npy --activations all\.npz -o analysis\.json$/m);
+  });
+});
+
+describe("Errors of outputs", () => {
+  const exact = { shows: "outputs", outputSqnr: 30, sqnr: 25, moments: "full" };
+  const diagonal = { ...exact, moments: "diagonal" };
+
+  it("are estimates where only the mean squares of inputs are known", () => {
+    assert.equal(isEstimated(diagonal, "outputSqnr"), true);
+    assert.equal(isEstimated(diagonal, "sqnr"), false);
+    assert.equal(isEstimated(exact, "outputSqnr"), false);
+    assert.equal(isEstimated({ ...exact, isEstimate: true }, "sqnr"), true);
+  });
+
+  it("are said to be estimates below the table", () => {
+    const counts = { layers: 3, estimates: 0, outputs: 2, diagonal: 0 };
+    assert.match(showsText(counts), /; all exact\.$/);
+    const text = showsText({ ...counts, diagonal: 1 });
+    assert.match(text, /; outputs of 1 layer estimated as if the inputs were uncorrelated/);
+    assert.doesNotMatch(text, /all exact/);
+  });
+
+  it("are in the files of the analysis, with the moments that they are from", () => {
+    const row = { name: "w", shape: [2], scheme: "int8-tensor", ...diagonal };
+    const [head, line] = toCsv([row]).split("\r\n");
+    assert.match(head, /,outputMse,outputSqnr,moments$/);
+    assert.match(line, /,,30,diagonal$/);
   });
 });
 

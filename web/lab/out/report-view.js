@@ -2,12 +2,14 @@
 
 import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
+import { stemOf } from "../names.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
 
 /**
  * @param {HTMLElement} parent
- * @param {{ current: () => { header: any, rows: any[], plan: any, pins: Record<string, string>,
- *   format: string, target: string } }} context
+ * @param {{ current: () => { header: any, rows: any[], plan: any, count: number, budget: number | undefined,
+ *   pins: Record<string, string>, format: string, target: string, inputs: string[], partly: string[] } }} context
+ *   count: of files to write
  */
 export function connectReport(parent, { current }) {
   const kinds = ["json", "csv", "html"];
@@ -57,28 +59,30 @@ export function connectReport(parent, { current }) {
     }
   });
   const command = /** @type {HTMLElement} */ (parent.querySelector(".lab-command"));
+  const update = () => {
+    const { header, rows, plan, budget, ...job } = current();
+    if (command.hidden || !header) return;
+    command.textContent = commandLine({ name: header.name, budget: budget ?? header.size, ...job });
+    copied.textContent = "";
+  };
   parent.addEventListener("click", ({ target }) => {
     const kind = /** @type {Element} */ (target)
       .closest("[data-report]")
       ?.getAttribute("data-report");
-    const { header, rows, plan, ...choices } = current();
+    const { header, rows, plan, budget, ...job } = current();
     if (!kind || !header) return;
-    const base = header.name.replace(/\.[^.]*$/, "");
+    const base = stemOf(header.name);
     if (kind === "command") {
-      command.textContent = commandLine({
-        name: header.name,
-        bytes: plan?.bytes ?? header.size,
-        ...choices,
-      });
       command.hidden = false;
       copy.hidden = false;
-      copied.textContent = "";
-    } else if (kind === "plan") save(`${base}-plan.json`, "application/json", toJson(plan));
+      update();
+    } else if (kind === "plan")
+      save(`${base}-plan.json`, "application/json", toJson({ ...plan, options: optionsOf(job) }));
     else if (kind === "json") save(`${base}-analysis.json`, "application/json", toJson(rows));
     else if (kind === "csv") save(`${base}-analysis.csv`, "text/csv", toCsv(rows));
     else {
-      const kind = rows.some(({ isEstimate }) => isEstimate)
-        ? "estimated where it says so"
+      const kind = rows.some(({ isEstimate, moments }) => isEstimate || moments === "diagonal")
+        ? "estimated where isEstimate is true, and of outputs where moments is diagonal"
         : "exact";
       const note = `Error by scheme, ${kind}. It is not the accuracy of the model.`;
       save(
@@ -88,7 +92,13 @@ export function connectReport(parent, { current }) {
       );
     }
   });
+
+  /** For another plan: the commands that are shown become its commands. */
+  return { update };
 }
+
+/** The output that a plan is for, as `zeropoint quantize --plan` reads it. @param {{ format: string, target: string }} job */
+const optionsOf = ({ format, target }) => ({ format, ...(target && { target }) });
 
 /**
  * Hands a text over as a download.

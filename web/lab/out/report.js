@@ -1,15 +1,22 @@
 // The analysis and the plan as files, and the same job as a command line.
 
 import { escapeHtml } from "../../shell/drawing/tree.js";
+import { escapeGlob, outputName, shellWord } from "../names.js";
 
 const COLUMNS = ["name", "shape", "dtype", "scheme", "bytes", "mse", "max", "sqnr", "cosine"];
 
 /** @param {unknown} value */
 const fieldText = (value) => (Array.isArray(value) ? value.join("x") : String(value ?? ""));
 
-/** The columns of rows; one more where some rows are estimates. @param {readonly any[]} rows */
-const columnsOf = (rows) =>
-  rows.some(({ isEstimate }) => isEstimate) ? [...COLUMNS, "isEstimate"] : COLUMNS;
+/** Of the errors of outputs; moments: "diagonal" where these are estimates, from mean squares of inputs. */
+const OUTPUT_COLUMNS = ["outputMse", "outputSqnr", "moments"];
+
+/** The columns of rows; more where some have errors of outputs, and where some are estimates. @param {readonly any[]} rows */
+const columnsOf = (rows) => [
+  ...COLUMNS,
+  ...(rows.some(({ shows }) => shows === "outputs") ? OUTPUT_COLUMNS : []),
+  ...(rows.some(({ isEstimate }) => isEstimate) ? ["isEstimate"] : []),
+];
 
 /**
  * Rows as comma-separated values (RFC 4180).
@@ -58,26 +65,45 @@ td:nth-child(1),th:nth-child(1),td:nth-child(4),th:nth-child(4){text-align:left}
 `;
 }
 
-/** An argument of a POSIX shell. @param {string} text */
-const quoted = (text) =>
-  /^[\w./=:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-
 /**
- * The commands that do the same.
- * @param {{ name: string, bytes: number, pins: Record<string, string>, format?: string, target?: string }} job
+ * The commands of the same job: the same schemes, within the same size, and the same bytes.
+ * @param {object} job
+ * @param {string} job.name  of the model's file
+ * @param {number} job.budget  the size that the reader chose: bytes of the file at most
+ * @param {Record<string, string>} job.pins
+ * @param {string} job.format  of the files to write
+ * @param {string} [job.target]
+ * @param {number} job.count  of files to write
+ * @param {readonly string[]} [job.inputs]  names of the files of inputs
+ * @param {readonly string[]} [job.partly]  those of which the lab uses some arrays only
  */
-export function commandLine({ name, bytes, pins, format, target }) {
-  const file = quoted(name);
+export function commandLine({
+  name,
+  budget,
+  pins,
+  format,
+  target,
+  count,
+  inputs = [],
+  partly = [],
+}) {
+  const file = shellWord(name);
+  const options = [
+    `--format ${format}`,
+    ...(target ? [`--target ${target}`] : []),
+    ...inputs.map((each) => `--activations ${shellWord(each)}`),
+  ].join(" ");
   const pinned = Object.entries(pins).map(
-    ([tensor, scheme]) => ` --pin ${quoted(`${tensor}=${scheme}`)}`,
+    ([tensor, scheme]) => ` --pin ${shellWord(`${escapeGlob(tensor)}=${scheme}`)}`,
   );
-  const output = quoted(
-    `${name.replace(/\.[^.]*$/, "")}-quantized.${format || name.split(".").at(-1)}`,
+  const output = shellWord(outputName(name, format, count));
+  const notes = partly.map(
+    (each) => `# The lab uses some arrays of ${each} only: put these into a file of their own.`,
   );
-  const options = `${format ? ` --format ${format}` : ""}${target ? ` --target ${target}` : ""}`;
   return [
-    `npx zeropoint analyze ${file}${options}`,
-    `npx zeropoint plan ${file} --size ${bytes}B${pinned.join("")}${options} -o plan.json`,
-    `npx zeropoint quantize ${file} --plan plan.json${options} -o ${output} --verify`,
+    ...notes,
+    `npx zeropoint analyze ${file} ${options} -o analysis.json`,
+    `npx zeropoint plan analysis.json --size ${budget}B${pinned.join("")} -o plan.json`,
+    `npx zeropoint quantize ${file} --plan plan.json -o ${output} --verify`,
   ].join("\n");
 }

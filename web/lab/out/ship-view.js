@@ -3,6 +3,7 @@
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import { bytesText, formatText, metricWithUnit, nounText, plainNumber } from "../format.js";
+import { outputName } from "../names.js";
 import { createProgress } from "../show/progress.js";
 
 /** Targets by output format: value, and what it is for. The first is the default. */
@@ -27,7 +28,7 @@ const TEXTS = ["Scheme", "Reason"];
 /**
  * @typedef {object} ShipContext
  * @property {(argument: any, options: import("../client.js").CallOptions) => Promise<any>} call
- * @property {() => { header: any, plan: any }} current
+ * @property {() => { header: any, plan: any, count: number }} current  count: of files to write
  * @property {(choice: { format: string, target: string }) => void} onChoice  called when another output is chosen
  * @property {() => void} onWrite  called before a file is written
  * @property {(message: string) => void} announce
@@ -97,14 +98,14 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
   });
 
   button.addEventListener("click", async () => {
-    const { header, plan } = current();
+    const { header, plan, count } = current();
     if (!header || !plan) return;
     const runs = /** @type {HTMLInputElement} */ (find("[name='runs']")).checked;
     const choice = { choice: plan, format: outputFormat(), target: target.value };
     const argument = { ...choice, runs: runs && choice.format === "onnx" };
     try {
       // The picker opens in the click itself: browsers refuse it later.
-      const handles = await pickFile(header, argument);
+      const handles = await pickFile(header, argument.format, count);
       onWrite();
       unlinkFiles(written);
       const run = progress.start();
@@ -118,7 +119,7 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
         },
       );
       written.replaceChildren(toDom(h("div", {}, resultParts(result))));
-      linkFiles(written, result, suggestedName(header, argument.format));
+      linkFiles(written, result, outputName(header.name, argument.format, 1));
       makeScrollable(written);
       announce(written.textContent ?? "");
     } catch (error) {
@@ -132,11 +133,25 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
 
   return {
     outputFormat,
-    /** What is to be written: the format, if it is another one than the file's, and what it is for. */
-    choice: () => ({ format: format.value, target: target.value }),
+    /** The output in words: the program that the file is for, or the format. */
+    outputText() {
+      const text = target.selectedOptions[0]?.textContent ?? "";
+      return target.value === "" ? formatText(outputFormat()) : text.split(":")[0];
+    },
+    /** Whether there is a plan of the present output to write. @param {boolean} isReady */
+    setReady(isReady) {
+      /** @type {HTMLButtonElement} */ (button).disabled = !isReady;
+    },
+    /** What is to be written: the format, and what it is for. */
+    output: () => ({ format: outputFormat(), target: target.value }),
     /** For another file. @param {{ format: string, target: string }} choice  values that there are not are ignored */
     refresh(choice) {
-      format.value = Object.hasOwn(TARGETS, choice.format) ? choice.format : "";
+      // ONNX files need a graph, which other formats do not have.
+      const hasGraph = current().header?.format === "onnx";
+      for (const option of format.options) option.disabled = option.value === "onnx" && !hasGraph;
+      const isThere =
+        Object.hasOwn(TARGETS, choice.format) && (choice.format !== "onnx" || hasGraph);
+      format.value = isThere ? choice.format : "";
       unlinkFiles(written);
       showTargets();
       if ([...target.options].some(({ value }) => value === choice.target)) {
@@ -150,17 +165,14 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
  * Asks where to save; undefined where the browser has no picker, and for outputs of several files, which refer to each
  * other by their names: shards, and checkpoints with their config.json.
  * @param {any} header
- * @param {{ format: string, target: string }} output
+ * @param {string} format
+ * @param {number} count  of files
  */
-async function pickFile(header, { format, target }) {
+async function pickFile({ name }, format, count) {
   const picker = /** @type {any} */ (window).showSaveFilePicker;
-  const isCheckpoint = format === "safetensors" && target !== "";
-  if (!picker || isCheckpoint || /\.index\.json$/.test(header.name)) return undefined;
-  return [await picker.call(window, { suggestedName: suggestedName(header, format) })];
+  if (!picker || count > 1) return undefined;
+  return [await picker.call(window, { suggestedName: outputName(name, format, count) })];
 }
-
-/** @param {any} header @param {string} format */
-const suggestedName = ({ name }, format) => `${name.replace(/\.[^.]*$/, "")}-quantized.${format}`;
 
 /** @param {any} result */
 function resultParts({ report, verified, inputs, names, files }) {

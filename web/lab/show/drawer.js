@@ -4,7 +4,15 @@ import { scaleLinear } from "d3-scale";
 import { shownNumber } from "../../measure/tables.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { bytesText, fieldOf, METRICS, metricWithUnit, plainNumber, shapeText } from "../format.js";
+import {
+  bytesText,
+  fieldOf,
+  isEstimated,
+  METRICS,
+  metricWithUnit,
+  plainNumber,
+  shapeText,
+} from "../format.js";
 import { decibelText } from "./plan-view.js";
 
 const WIDEST = 596;
@@ -110,7 +118,7 @@ function contents(row, cell, width) {
     /** @type {string} */ field,
     /** @type {string} */ of = "",
   ) => {
-    const value = metricWithUnit(metric, row[field]);
+    const value = `${isEstimated(row, field) ? "≈ " : ""}${metricWithUnit(metric, row[field])}`;
     return h("div", {}, h("dt", {}, METRICS[metric].title, of), h("dd", {}, value));
   };
   const facts = [
@@ -147,8 +155,8 @@ function contents(row, cell, width) {
         { class: "detail-note" },
         row.moments === "full"
           ? "Error of the outputs: the mean over all inputs that you added."
-          : "Error of the outputs: the mean over all inputs that you added, computed as if the inputs were " +
-              "uncorrelated, because the layer has too many of them for a matrix of their products.",
+          : "Error of the outputs, estimated: the mean over all inputs that you added, as if the inputs were " +
+              "uncorrelated, because the layer has more than 512. The exact error may differ by several dB.",
       ),
     pair && [
       h("h3", {}, pair.after ? "Values before and after" : "Values"),

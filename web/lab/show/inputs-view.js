@@ -21,6 +21,11 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
   let taken = new Map();
   /** Refused arrays of the last drop. @type {Taken[]} */
   let refused = [];
+  /** All arrays that were given. @type {Taken[]} */
+  let given = [];
+  const forget = () => {
+    [taken, refused, given] = [new Map(), [], []];
+  };
 
   const draw = () => {
     remove.hidden = taken.size === 0;
@@ -37,6 +42,7 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
         const used = fresh.filter(({ problem }) => !problem);
         for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
         refused = fresh.filter(({ problem }) => problem);
+        given.push(...fresh);
         draw();
         announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
         const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
@@ -45,10 +51,12 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
         onProblem(/** @type {Error} */ (error).message);
       }
     },
+    // A file of another kind is the next model.
+    { takes: (files) => files.some(({ name }) => /\.np[yz]$/i.test(name)) },
   );
   remove.addEventListener("click", async () => {
     const weights = await call("removeInputs", {});
-    [taken, refused] = [new Map(), []];
+    forget();
     draw();
     find("input").focus();
     announce("Inputs removed.");
@@ -56,9 +64,16 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
   });
 
   return {
+    /** Files whose arrays are inputs of weights, and those of them that have other arrays as well. */
+    files() {
+      const used = new Set([...taken.values()].filter(({ weight }) => weight));
+      const inputs = [...new Set([...used].map(({ file }) => file))];
+      const others = new Set(given.filter((each) => !used.has(each)).map(({ file }) => file));
+      return { inputs, partly: inputs.filter((file) => others.has(file)) };
+    },
     /** For another file. @param {readonly any[]} inputs  of the model */
     reset(inputs) {
-      [taken, refused] = [new Map(), []];
+      forget();
       draw();
       const names = inputs.map(({ name, dtype, shape }) => {
         const lengths = shape?.map((/** @type {any} */ length) => length ?? "?") ?? [];

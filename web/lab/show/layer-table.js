@@ -7,7 +7,7 @@ import {
   Virtualizer,
 } from "@tanstack/virtual-core";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText, fieldOf, METRICS, metricText, shapeText } from "../format.js";
+import { bytesText, fieldOf, isEstimated, METRICS, metricText, shapeText } from "../format.js";
 
 /**
  * @typedef {import("../format.js").Metric} Metric
@@ -123,6 +123,9 @@ export class LayerTable {
       this.#layers.filter(({ name }) => name.toLowerCase().includes(this.#filter)),
     );
     this.#element.style.setProperty("--schemes", String(this.#schemes.length));
+    const letters = this.#layers.map(({ shape }) => shapeText(shape).length);
+    const most = letters.reduce((a, b) => Math.max(a, b), 0);
+    this.#element.style.setProperty("--shape-letters", String(most));
     this.#element.setAttribute("aria-rowcount", String(this.#shown.length + 1));
     this.#element.setAttribute("aria-colcount", String(this.#columns.length));
     this.#at.row = Math.min(this.#at.row, Math.max(0, this.#shown.length - 1));
@@ -281,15 +284,17 @@ export class LayerTable {
     const isPlanned = layer.planned === scheme;
     const field = fieldOf(row, this.#metric);
     const isOutput = field !== this.#metric;
-    const { isEstimate } = row;
+    const isEstimate = isEstimated(row, field);
     const text = metricText(this.#metric, row[field]);
     const kind = `${isEstimate ? "estimated " : ""}${isOutput ? "output " : ""}`;
-    const label = `${scheme}: ${kind}${text}${isPlanned ? ", in the plan" : ""}`;
+    const isUnwritten = row.isWritten === false;
+    const state = isPlanned ? ", in the plan" : isUnwritten ? ", not stored by the output" : "";
+    const label = `${scheme}: ${kind}${text}${state}`;
     const decibels = row[fieldOf(row, "sqnr")];
     const level = Math.max(0, Math.min(1, (40 - decibels) / 40));
     return cell(
       column,
-      `is-scheme${isPlanned ? " is-planned" : ""}${isEstimate ? " is-estimate" : ""}`,
+      `is-scheme${isPlanned ? " is-planned" : ""}${isEstimate ? " is-estimate" : ""}${isUnwritten ? " is-unwritten" : ""}`,
       [isPlanned && "● ", isEstimate && "≈ ", isOutput && "→ ", text],
       { "aria-label": label, "data-loss": `${(100 * level).toFixed(0)}%` },
     );

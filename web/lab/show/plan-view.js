@@ -21,6 +21,12 @@ export const decibels = (error) => (error > 0 ? -10 * Math.log10(error) : Number
 /** @param {number} error */
 export const decibelText = (error) => (error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error");
 
+/** What the error of a plan is estimated from. */
+const ESTIMATES = {
+  samples: "estimated from samples of the layers",
+  squares: "estimated as if the inputs of layers with more than 512 were uncorrelated",
+};
+
 /** How far the error of a plan is from the least possible one. @param {number | null} gap */
 function boundText(gap) {
   if (gap === null) return "";
@@ -71,7 +77,7 @@ function chart(points, uniforms, current, width) {
       viewBox: `0 0 ${width} ${HEIGHT}`,
       role: "img",
       "aria-label":
-        "Signal to noise against size: the line shows the best plan of each size, each circle one scheme for all layers",
+        "Signal to noise against the size of the file: the line shows the best plan of each size, each circle one scheme for all layers",
     },
     x
       .ticks(isNamed ? 5 : 3)
@@ -149,7 +155,7 @@ const uniformTable = (uniforms) =>
       h(
         "tr",
         {},
-        ["Scheme", "Size", "SQNR"].map((title) => h("th", { scope: "col" }, title)),
+        ["Scheme", "File, about", "SQNR"].map((title) => h("th", { scope: "col" }, title)),
       ),
     ),
     h(
@@ -220,21 +226,25 @@ export function createPlanView(parent, { onBudget }) {
     },
     /**
      * Shows a plan.
-     * @param {{ bytes: number, error: number, gap: number | null, metric: string, isEstimate: boolean }} plan
-     *   gap: null if no bound is known
+     * @param {{ budget: number, fileBytes: number, error: number, gap: number | null, metric: string,
+     *   estimate?: keyof ESTIMATES }} plan
+     *   fileBytes: as the points have it, about that of the file; gap: null if no bound is known
+     * @param {readonly { size: number }[]} files  that the writer makes of the plan
      * @param {number} whole  bytes of the file as it is
      */
-    show(plan, whole) {
-      current = plan;
+    show(plan, files, whole) {
+      current = { bytes: plan.fileBytes, error: plan.error };
       draw();
       let nearest = 0;
-      while (nearest + 1 < points.length && points[nearest + 1].bytes <= plan.bytes) nearest++;
+      while (nearest + 1 < points.length && points[nearest + 1].bytes <= plan.budget) nearest++;
       slider.value = String(nearest);
-      const share = `${((100 * plan.bytes) / whole).toFixed(0)} %`;
+      const bytes = files.reduce((sum, { size }) => sum + size, 0);
+      const share = `${((100 * bytes) / whole).toFixed(0)} %`;
+      const count = files.length === 1 ? "" : ` in ${files.length} files`;
       const parts = [
-        `${bytesText(plan.bytes)} (${share} of ${bytesText(whole)})`,
-        `${plan.isEstimate ? "≈ " : ""}${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
-        plan.isEstimate ? "estimated from samples of the layers" : boundText(plan.gap),
+        `${bytesText(bytes)}${count} (${share} of ${bytesText(whole)})`,
+        `${plan.estimate ? "≈ " : ""}${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
+        plan.estimate ? ESTIMATES[plan.estimate] : boundText(plan.gap),
       ];
       const text = parts.filter(Boolean).join(", ");
       output.textContent = text;

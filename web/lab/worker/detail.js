@@ -3,7 +3,8 @@
 import { dequantizeBlocks, fakeQuantize, quantizeBlocks } from "zeropoint";
 import { analyze, schemeOptions } from "zeropoint/models";
 import { HistogramObserver } from "zeropoint/torch";
-import { activations, escapeGlob, opened, rows } from "./opened.js";
+import { escapeGlob } from "../names.js";
+import { activations, opened, rows } from "./opened.js";
 
 /**
  * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the

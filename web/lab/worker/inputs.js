@@ -1,7 +1,8 @@
 // Inputs by drop: arrays of .npy and .npz files, named as weights of the model, or as inputs of an ONNX model.
 
 import { analyze, InputMoments, openModel } from "zeropoint/models";
-import { activations, escapeGlob, feeds, opened } from "./opened.js";
+import { escapeGlob } from "../names.js";
+import { activations, feeds, opened } from "./opened.js";
 
 /** Arrays of the dtypes that ONNX Runtime takes as they are; float32 is read from any float. */
 const ARRAYS = {
@@ -20,6 +21,7 @@ const ARRAYS = {
 
 /**
  * @typedef {object} Taken  an array of a file, and what it is for
+ * @property {string} file  that it is in
  * @property {string} name  of the array
  * @property {readonly number[]} [shape]
  * @property {string} [weight]  whose inputs these are
@@ -39,7 +41,11 @@ export async function addInputs({ files }) {
     try {
       taken.push(...(await addFile(file)));
     } catch (error) {
-      taken.push({ name: file.name, problem: /** @type {Error} */ (error).message });
+      taken.push({
+        file: file.name,
+        name: file.name,
+        problem: /** @type {Error} */ (error).message,
+      });
     }
   }
   return taken;
@@ -65,7 +71,7 @@ async function addFile(file) {
       // The array of an npy file is named as the file.
       const name = arrays.format === "npy" ? file.name.replace(/\.npy$/i, "") : own;
       const use = await useOf(arrays, own, name).catch((error) => ({ problem: error.message }));
-      taken.push({ name, shape, ...use });
+      taken.push({ file: file.name, name, shape, ...use });
     }
     return taken;
   } finally {

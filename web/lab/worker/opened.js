@@ -79,6 +79,3 @@ export function mainOf(given) {
   }
   return given[0];
 }
-
-/** A pattern that matches a name, and hardly another one. @param {string} name */
-export const escapeGlob = (name) => name.replace(/[*?{}\\]/g, "?");

@@ -20,12 +20,15 @@ export async function sinkOf(file, chosen) {
   const folder = await privateFolder().catch(() => undefined);
   if (!folder) return memorySink(file.name);
   await checkRoom(file.size);
-  const name = file.name.replace(/[^\w.-]/g, "_");
+  // Entries of folders may not have every name that a file has.
+  const name = encodeURIComponent(file.name);
   const handle = await folder.getFileHandle(name, { create: true });
   const remove = () => folder.removeEntry(name);
-  return "createSyncAccessHandle" in handle
-    ? await syncSink(/** @type {any} */ (handle), remove)
-    : await streamSink(handle, remove);
+  const sink =
+    "createSyncAccessHandle" in handle
+      ? await syncSink(/** @type {any} */ (handle), remove)
+      : await streamSink(handle, remove);
+  return { ...sink, finish: async () => new File([await sink.finish()], file.name) };
 }
 
 /**
