@@ -3,6 +3,7 @@
 import { answerWithCore } from "../shell/core/core.js";
 import { keepFiles } from "../shell/offline/offline.js";
 import { scriptUrl } from "../shell/trusted.js";
+import { Inbox } from "./messages.js";
 import workerUrl from "./worker/worker.js?worker&url";
 
 /**
@@ -99,7 +100,15 @@ export class Kernel {
       try {
         const worker = new Worker(scriptUrl(workerUrl), { type: "module", name: "cells" });
         this.#worker = worker;
-        worker.addEventListener("message", ({ data }) => this.#receive(data, resolve, fail));
+        const inbox = new Inbox();
+        worker.postMessage({ type: "token", token: inbox.token });
+        worker.addEventListener("message", ({ data }) => {
+          try {
+            this.#receive(inbox.take(data), resolve, fail);
+          } catch (error) {
+            fail(/** @type {Error} */ (error).message);
+          }
+        });
         worker.addEventListener("messageerror", () =>
           fail("The worker sent something unreadable."),
         );
@@ -121,7 +130,7 @@ export class Kernel {
   }
 
   /**
-   * @param {any} data
+   * @param {any} data  checked; undefined for a message to ignore
    * @param {() => void} ready
    * @param {(reason: string) => void} fail
    */

@@ -28,8 +28,8 @@ export function describeError(thrown, file, cellOf) {
   const { name, message, stack, line, pythonType, near } = /** @type {any} */ (thrown);
   /** @type {CellError} */
   const error = { name: safeString(name), message: safeString(message) };
-  if (typeof pythonType === "string") error.pythonType = pythonType;
-  if (typeof near === "string") error.near = near;
+  if (isShort(pythonType)) error.pythonType = pythonType;
+  if (isShort(near)) error.near = near;
   if (typeof line === "number") return { ...error, line };
 
   const frames = [...String(stack ?? "").matchAll(/(zeropoint-cell-\d+\.js):(\d+)/g)];
@@ -43,6 +43,10 @@ export function describeError(thrown, file, cellOf) {
   return error;
 }
 
+/** Whether a value is a name. @param {unknown} value @returns {value is string} */
+const isShort = (value) => typeof value === "string" && value.length <= NAME_LIMIT;
+
+const NAME_LIMIT = 1000; // characters
 const MESSAGE_LIMIT = 5000; // characters: a message is read, not searched
 
 /** @param {unknown} value */

@@ -7,6 +7,7 @@ import { pageCore } from "../../shell/core/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
 import { grade } from "../exercises/grade.js";
 import { taskOf } from "../exercises/tasks.js";
+import { BOUNDS, checkedPlot } from "../messages.js";
 import { linesPlot } from "../plots/lines-plot.js";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";
@@ -29,14 +30,20 @@ import { toModule } from "./to-module.js";
 // Limits on a cell's output, so that the page lays it out quickly; lines cost more than characters.
 const OUTPUT_LIMIT = { characters: 200_000, lines: 5000 };
 const PLOT_LIMIT = 50;
+/** Errors of timers and promises after the end of a run. */
+const ERROR_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
 
 /** For cells only, which cannot do it themselves. */
 // biome-ignore lint/security/noGlobalEval: this worker's purpose is to run cells
 const evaluateText = globalThis.eval;
-const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
+const send = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
   self.postMessage.bind(self)
 );
+/** Of the kernel's messages: the page ignores others. Cells cannot read it. */
+let token = "";
+const post = (/** @type {object} */ message, /** @type {Transferable[]} */ transfer = []) =>
+  send({ ...message, token }, transfer);
 
 isolate(self);
 
@@ -54,6 +61,7 @@ let failRunning;
 let printed = "";
 let room = { ...OUTPUT_LIMIT };
 let plotTotal = 0;
+let errorTotal = 0;
 let flushedAt = 0;
 let shownPlots = new WeakSet();
 
@@ -233,7 +241,22 @@ function postPlot(plot) {
   if (plotTotal === PLOT_LIMIT + 1) write("… the other plots are left out\n");
   flush();
   if (plotTotal > PLOT_LIMIT) return;
-  post({ type: "output", run, output: { kind: "plot", plot } }, arraysOf(plot));
+  post({ type: "output", run, output: { kind: "plot", plot: drawable(plot) } }, arraysOf(plot));
+}
+
+/**
+ * A plot that the page draws.
+ * @param {any} plot
+ */
+function drawable(plot) {
+  try {
+    return checkedPlot(plot);
+  } catch {
+    const most = BOUNDS.values.toLocaleString("en");
+    throw new RangeError(
+      `a plot takes tensors whose data has as many values as their shape, at most ${most}, and titles of up to 1000 characters`,
+    );
+  }
 }
 
 const PANELS = ["original", "quantized", "dequantized", "error"];
@@ -332,6 +355,7 @@ async function runCell({ run: id, label, source, checks, exercise }) {
   room = { ...OUTPUT_LIMIT };
   countMessagesAnew();
   plotTotal = 0;
+  errorTotal = 0;
   flushedAt = performance.now();
   shownPlots = new WeakSet();
 
@@ -402,8 +426,14 @@ function meaningOf(text) {
  */
 function uncaught(event, thrown) {
   event.preventDefault();
-  if (failRunning) failRunning(thrown);
-  else post({ type: "output", run, output: { kind: "error", error: describe(thrown) } });
+  if (failRunning) {
+    failRunning(thrown);
+    return;
+  }
+  errorTotal++;
+  if (errorTotal === ERROR_LIMIT + 1) write("… the other errors are left out\n");
+  if (errorTotal > ERROR_LIMIT) return;
+  post({ type: "output", run, output: { kind: "error", error: describe(thrown) } });
 }
 
 self.addEventListener("error", (event) => uncaught(event, event.error ?? event.message));
@@ -451,7 +481,10 @@ self.close = () => {
 };
 
 let queue = Promise.resolve();
-self.addEventListener("message", ({ data }) => {
+self.addEventListener("message", ({ data, isTrusted }) => {
+  // A cell can dispatch events of its own.
+  if (!isTrusted) return;
+  if (data?.type === "token") token ||= data.token;
   if (data?.type === "run") queue = queue.then(() => runCell(data));
   if (data?.type === "export") post({ type: "module", text: toModule(data.title, data.cells) });
 });

@@ -1,0 +1,225 @@
+// Checks messages of the worker of the cells. A cell may find a way to send messages of its own: those lack the token,
+// and what the kernel passes on for a cell is bounded in size and number.
+
+/** Bounds of a run: the kernel's own are lower. */
+export const BOUNDS = {
+  /** Characters of all texts of a run. */
+  characters: 300_000,
+  /** Messages of a run. */
+  messages: 20_000,
+  /** Values of a plot: 128 MiB of numbers. */
+  values: 2 ** 24,
+  /** Messages without the token, after which the worker is ended. */
+  foreign: 100,
+};
+
+/** Characters of a title or a name, of a sentence, and of the code of a notebook. */
+const [SHORT, LONG, CODE] = [1000, 20_000, 2 ** 24];
+const PANELS = ["original", "quantized", "dequantized", "error"];
+const MOST = { axes: 16, panels: 4, series: 24, files: 500, checks: 500, names: 20_000 };
+
+/** @typedef {(value: any) => any} Check  gives a checked copy, or throws */
+
+/** @param {boolean} holds @returns {asserts holds} */
+function must(holds) {
+  if (!holds) throw new TypeError("a message that the kernel does not send");
+}
+
+/** @param {number} most  characters @returns {Check} */
+const text = (most) => (value) => {
+  must(typeof value === "string" && value.length <= most);
+  return value;
+};
+
+/** @param {Check} check @param {number} most  elements @returns {Check} */
+const list = (check, most) => (value) => {
+  must(Array.isArray(value) && value.length <= most);
+  return value.map(check);
+};
+
+/** @param {Check} check @returns {Check} */
+const optional = (check) => (value) => (value === undefined ? undefined : check(value));
+
+/** An object with these fields, and no others. @param {Record<string, Check>} checks @returns {Check} */
+const object = (checks) => (value) => {
+  must(typeof value === "object" && value !== null);
+  const entries = Object.entries(checks).map(([name, check]) => [name, check(value[name])]);
+  return Object.fromEntries(entries.filter(([, each]) => each !== undefined));
+};
+
+/** @type {Check} */
+const boolean = (value) => {
+  must(typeof value === "boolean");
+  return value;
+};
+
+/** @type {Check} */
+const number = (value) => {
+  must(typeof value === "number");
+  return value;
+};
+
+/** @type {Check} */
+const count = (value) => {
+  must(Number.isSafeInteger(value) && value >= 0);
+  return value;
+};
+
+/** @type {Check} */
+const numbers = (value) => {
+  must(value instanceof Float64Array && value.length <= BOUNDS.values);
+  return value;
+};
+
+/** @type {Check} */
+const panel = (value) => {
+  const checked = object({
+    name: text(SHORT),
+    title: text(SHORT),
+    shape: list(count, MOST.axes),
+    data: numbers,
+  })(value);
+  must(PANELS.includes(checked.name));
+  must(
+    checked.shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1) ===
+      checked.data.length,
+  );
+  return checked;
+};
+
+/** @type {Check} */
+const series = (value) => {
+  const checked = object({ name: text(SHORT), x: numbers, y: numbers })(value);
+  must(checked.x.length === checked.y.length);
+  return checked;
+};
+
+/**
+ * A plot, as it may be drawn: sizes and data agree.
+ * @param {any} value
+ * @returns {import("./kernel.js").Plot}
+ */
+export function checkedPlot(value) {
+  must(typeof value === "object" && value !== null);
+  const { kind } = value;
+  if (kind === "lines") {
+    const level = object({ name: text(SHORT), y: number, within: number });
+    const lines = object({
+      title: text(SHORT),
+      x: text(SHORT),
+      y: text(SHORT),
+      series: list(series, MOST.series),
+      level: optional(level),
+    })(value);
+    must(lines.series.length > 0);
+    return { kind, ...lines };
+  }
+  must(kind === "quantization-errors");
+  const map = object({ n_bits: number, panels: list(panel, MOST.panels) })(value);
+  must(map.panels.length > 0);
+  const [first, ...others] = map.panels.map((/** @type {any} */ { shape }) => shape.join());
+  must(others.every((/** @type {string} */ each) => each === first));
+  return { kind, ...map };
+}
+
+const cellError = object({
+  name: text(LONG),
+  message: text(LONG),
+  pythonType: optional(text(SHORT)),
+  line: optional(number),
+  promise: optional(text(LONG)),
+  near: optional(text(SHORT)),
+  advice: optional(text(LONG)),
+  inTorch: optional(boolean),
+  inside: optional(object({ cell: text(SHORT), line: number })),
+});
+
+/** @type {Check} */
+const output = (value) => {
+  const { kind } = Object(value);
+  if (kind === "plot") return { kind, plot: checkedPlot(value.plot) };
+  if (kind === "error") return { kind, error: cellError(value.error) };
+  must(kind === "text");
+  return { kind, text: text(BOUNDS.characters)(value.text) };
+};
+
+const names = list(text(SHORT), MOST.names);
+const use = { reads: names, writes: names, changes: names };
+
+const outcome = object({
+  run: count,
+  result: optional(text(BOUNDS.characters)),
+  error: optional(cellError),
+  checks: list(object({ passed: boolean, message: optional(text(LONG)) }), MOST.checks),
+  names: optional(object({ ...use, later: object(use) })),
+  grade: optional(
+    object({
+      passed: boolean,
+      text: text(LONG),
+      mistakes: list(text(LONG), MOST.checks),
+      detail: optional(text(LONG)),
+    }),
+  ),
+});
+
+/** Messages before any cell runs, by their type. @type {Record<string, Check>} */
+const AT_START = {
+  ready: object({ files: list(text(SHORT), MOST.files) }),
+  failed: object({ message: text(LONG) }),
+  core: object({
+    file: text(SHORT),
+    port: (value) => {
+      must(value instanceof MessagePort);
+      return value;
+    },
+  }),
+};
+
+/** Messages of the kernel while cells run. @type {Record<string, Check>} */
+const LATER = {
+  output: object({ run: count, output }),
+  done: outcome,
+  module: object({ text: text(CODE) }),
+};
+
+/** What a worker has sent: counts messages and refuses those that are not the kernel's. */
+export class Inbox {
+  /** For the kernel alone: cells cannot read it. */
+  token = crypto.randomUUID();
+  #isReady = false;
+  #foreign = 0;
+  /** Of the run whose outputs are counted. */
+  #run = -1;
+  #messages = 0;
+  #characters = 0;
+
+  /**
+   * Checks a message.
+   * @param {any} data
+   * @returns {any} a checked copy; undefined for a message to ignore
+   * @throws {Error} if there are more of those than an accident explains
+   */
+  take(data) {
+    try {
+      const type = String(Object(data).type);
+      const checks = this.#isReady ? LATER : AT_START;
+      must(Object.hasOwn(checks, type) && (!this.#isReady || data.token === this.token));
+      const message = { type, ...checks[type](data) };
+      if (type === "ready") this.#isReady = true;
+      if (type === "output" && !this.#hasRoom(message)) return undefined;
+      return message;
+    } catch {
+      this.#foreign++;
+      if (this.#foreign <= BOUNDS.foreign) return undefined;
+      throw new Error("Code of a cell sent the page messages of its own.");
+    }
+  }
+
+  /** Whether an output is within the bounds of its run. @param {any} message */
+  #hasRoom({ run, output: { text = "" } }) {
+    if (run !== this.#run) [this.#run, this.#messages, this.#characters] = [run, 0, 0];
+    this.#messages++;
+    this.#characters += text.length;
+    return this.#messages <= BOUNDS.messages && this.#characters <= BOUNDS.characters;
+  }
+}
