@@ -1,5 +1,5 @@
-// Heat maps of tensors. Colour shows the magnitude of a value, a stroke shows that it is negative. All values
-// shown were computed by zeropoint.
+// Heat maps of tensors. Values have one diverging scale: negative ones orange, positive ones blue, the darker the larger.
+// A code has the colour of the value that it stands for. All values shown were computed by zeropoint.
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
 import { formatNumber } from "../../shell/drawing/numbers.js";
@@ -14,6 +14,9 @@ import { closedTable, connectTable } from "./paged-table.js";
  * @typedef {{ kind: "quantization-errors", n_bits: number, panels: Panel[] }} Plot
  * @typedef {{ slices: number, rows: number, columns: number }} Grid
  * @typedef {(value: number) => string} Color
+ * @typedef {Panel & { shades: ArrayLike<number> }} Shown  shades: the values that give the cells their colours
+ * @typedef {{ letters: number, width: number }} Cell  size of letters and width of a cell, in units of the drawing
+ * @typedef {{ least: number, greatest: number, color: Color }} Scale
  */
 
 const ANNOTATED = 12; // rows or columns up to which every value is written into its cell
@@ -21,6 +24,7 @@ const MARKED = 4; // pixels of a mark from which on a negative value gets a stro
 const WIDTH = 64;
 const HEIGHT = 44;
 const LETTER = 0.64; // the width of a digit, as a part of its height
+const [LEAST_LETTER, LARGEST_LETTER] = [9, 16]; // pixels: smaller ones are not read
 const SHORT = 6; // letters of a number that four panels side by side have room for
 const SHADES = 256;
 const NOT_FINITE = "#8a8a8a";
@@ -33,7 +37,12 @@ const NOT_FINITE = "#8a8a8a";
 export function quantizationErrorPlot({ panels, n_bits }) {
   const { shape } = panels[0];
   const longest = isLarge(shape) ? 0 : longestNumber(panels);
-  const letters = Math.min(16, (WIDTH - 6) / (LETTER * longest));
+  const letters = Math.min(
+    LARGEST_LETTER,
+    Math.max(LEAST_LETTER, (WIDTH - 6) / (LETTER * longest)),
+  );
+  const width = Math.max(WIDTH, LETTER * letters * longest + 6);
+  const scales = scalesOf(panels);
   const size = shape.length === 0 ? "single value" : shape.join(" × ");
   const small = !isLarge(shape) && gridOf(shape).columns <= 4 && longest <= SHORT;
   const figure = toDom(
@@ -45,21 +54,26 @@ export function quantizationErrorPlot({ panels, n_bits }) {
         { class: "plot-title" },
         `Quantization of a ${size}${shape.length === 0 ? "" : " tensor"} to ${n_bits} bits`,
       ),
+      legendOf(scales),
       h("div", { class: small ? "plot-panels small" : "plot-panels" }),
     ),
   );
+  const dequantized = panels.find(({ name }) => name === "dequantized");
   for (const panel of panels) {
-    figure.lastElementChild?.append(panelFigure(panel, colorOf(panel, panels), letters));
+    const isCodes = panel.name === "quantized" && dequantized !== undefined;
+    const { color } = panel.name === "error" ? scales.errors : scales.values;
+    const shown = { ...panel, shades: isCodes ? dequantized.data : panel.data };
+    figure.lastElementChild?.append(panelFigure(shown, color, { letters, width }));
   }
   return figure;
 }
 
 /**
- * @param {Panel} panel
+ * @param {Shown} panel
  * @param {Color} color
- * @param {number} letters  their size, in units of the drawing
+ * @param {Cell} cell
  */
-function panelFigure(panel, color, letters) {
+function panelFigure(panel, color, cell) {
   const { title, shape, data } = panel;
   const { slices, rows, columns } = gridOf(shape);
   const { least, greatest } = rangeOf(data);
@@ -78,12 +92,18 @@ function panelFigure(panel, color, letters) {
       "figure",
       { class: "panel" },
       h("figcaption", {}, title, " ", h("span", { class: "panel-range" }, range)),
-      h("div", { class: "scroll-x" }, !isBig && annotatedMap(panel, color, letters, label)),
+      h("div", { class: "scroll-x" }, !isBig && annotatedMap(panel, color, cell, label)),
       notes && h("p", { class: "panel-note" }, notes),
       closedTable(title),
     ),
   );
   if (isBig) figure.querySelector(".scroll-x")?.append(canvasMap(panel, color, label));
+  // Scrolls where it would be too small to read.
+  const map = /** @type {SVGElement | null} */ (figure.querySelector("svg.heat-map"));
+  if (map) {
+    const width = Number(map.getAttribute("width"));
+    map.style.minWidth = `${Math.ceil((width * LEAST_LETTER) / cell.letters)}px`;
+  }
   connectTable(/** @type {Element} */ (figure.querySelector("details")), {
     caption: title,
     rows: slices * rows,
@@ -130,27 +150,28 @@ function notesOn(shape, hasNegative) {
 }
 
 /**
- * @param {Panel} panel
+ * @param {Shown} panel
  * @param {Color} color
- * @param {number} letters
+ * @param {Cell} cell
  * @param {string} label
  */
-function annotatedMap({ shape, data }, color, letters, label) {
+function annotatedMap({ shape, data, shades }, color, { letters, width: cellWidth }, label) {
   const { slices, rows, columns } = gridOf(shape);
   /** @type {Tree[]} */
   const cells = [];
   for (let row = 0; row < slices * rows; row++) {
     const y = row * HEIGHT + Math.floor(row / rows) * (HEIGHT / 4);
     for (let column = 0; column < columns; column++) {
-      const x = column * WIDTH;
+      const x = column * cellWidth;
       const value = data[row * columns + column];
-      const fill = Number.isFinite(value) ? color(value) : NOT_FINITE;
+      const shade = shades[row * columns + column];
+      const fill = Number.isFinite(shade) ? color(shade) : NOT_FINITE;
       cells.push(
-        h("rect", { x, y, width: WIDTH, height: HEIGHT, fill }),
+        h("rect", { x, y, width: cellWidth, height: HEIGHT, fill }),
         h(
           "text",
           {
-            x: x + WIDTH / 2,
+            x: x + cellWidth / 2,
             y: y + HEIGHT / 2,
             fill: readableOn(fill),
             "font-size": letters,
@@ -162,7 +183,7 @@ function annotatedMap({ shape, data }, color, letters, label) {
       );
     }
   }
-  const width = columns * WIDTH;
+  const width = columns * cellWidth;
   const height = slices * rows * HEIGHT + (slices - 1) * (HEIGHT / 4);
   return h(
     "svg",
@@ -179,11 +200,11 @@ function annotatedMap({ shape, data }, color, letters, label) {
 }
 
 /**
- * @param {Panel} panel
+ * @param {Shown} panel
  * @param {Color} color
  * @param {string} label
  */
-function canvasMap({ shape, data }, color, label) {
+function canvasMap({ shape, data, shades }, color, label) {
   const { slices, rows, columns } = gridOf(shape);
   const bins = binsOf({ slices, rows, columns });
   const { width, height, gap } = bins;
@@ -207,7 +228,9 @@ function canvasMap({ shape, data }, color, label) {
         const left = j * bins.across;
         const right = Math.min(left + bins.across, columns);
         const value = extremeOf(data, columns, top, bottom, left, right);
-        const fill = Number.isFinite(value) ? color(value) : NOT_FINITE;
+        const shade =
+          shades === data ? value : extremeOf(shades, columns, top, bottom, left, right);
+        const fill = Number.isFinite(shade) ? color(shade) : NOT_FINITE;
         context.fillStyle = fill;
         context.fillRect(j * width, y, width, height);
         if (value < 0 && isMarked) {
@@ -274,27 +297,85 @@ function gridOf(shape) {
 }
 
 /**
- * The colours of a panel, from its own data: real numbers blue by their size, codes orange from the least to
- * the greatest, errors magenta. Original and dequantized share one scale: equal colours are equal sizes.
- * @param {Panel} panel
+ * The scales of values, which are symmetric about 0, and of errors.
  * @param {Panel[]} panels
- * @returns {Color}
  */
-function colorOf({ name, data }, panels) {
-  if (name === "quantized") {
-    const { least, greatest } = rangeOf(data);
-    const width = greatest - least || 1;
-    const color = inTheme(interpolateOranges);
-    return shades((value) => 0.05 + (0.8 * (value - least)) / width, color);
-  }
-  const shared = name === "error" ? ["error"] : ["original", "dequantized"];
-  const ranges = panels
-    .filter((each) => shared.includes(each.name))
-    .map((each) => rangeOf(each.data));
-  const sizes = ranges.flatMap(({ least, greatest }) => [Math.abs(least), Math.abs(greatest)]);
-  const reach = Math.max(...sizes.filter(Number.isFinite), 0) || 1;
-  const color = inTheme(name === "error" ? interpolateRdPu : interpolateBlues);
-  return shades((value) => (0.9 * Math.abs(value)) / reach, color);
+function scalesOf(panels) {
+  const reachOf = (/** @type {string[]} */ ...names) => {
+    const ranges = panels
+      .filter(({ name }) => names.includes(name))
+      .map(({ data }) => rangeOf(data));
+    const sizes = ranges.flatMap(({ least, greatest }) => [Math.abs(least), Math.abs(greatest)]);
+    return Math.max(...sizes.filter(Number.isFinite), 0);
+  };
+  const shared = reachOf("original", "dequantized");
+  const reach = shared > 0 ? shared : reachOf("quantized");
+  const most = reachOf("error");
+  const [negative, positive, error] = [interpolateOranges, interpolateBlues, interpolateRdPu].map(
+    (interpolate) => inTheme(interpolate),
+  );
+  const below = shades((value) => (-0.9 * value) / (reach || 1), negative);
+  const above = shades((value) => (0.9 * value) / (reach || 1), positive);
+  return {
+    values: {
+      least: -reach,
+      greatest: reach,
+      color: (/** @type {number} */ value) => (value < 0 ? below : above)(value),
+    },
+    errors: {
+      least: 0,
+      greatest: most,
+      color: shades((value) => (0.9 * value) / (most || 1), error),
+    },
+  };
+}
+
+const LEGEND = { width: 120, height: 10, steps: 40 };
+
+/**
+ * What the colours mean.
+ * @param {{ values: Scale, errors: Scale }} scales
+ */
+function legendOf({ values, errors }) {
+  const bar = (/** @type {Scale} */ { least, greatest, color }) => {
+    const step = LEGEND.width / LEGEND.steps;
+    return h(
+      "svg",
+      {
+        class: "scale-bar",
+        viewBox: `0 0 ${LEGEND.width} ${LEGEND.height}`,
+        width: LEGEND.width,
+        height: LEGEND.height,
+        "aria-hidden": "true",
+      },
+      Array.from({ length: LEGEND.steps }, (_, i) => {
+        const value = least + ((greatest - least) * (i + 0.5)) / LEGEND.steps;
+        // Wider than a step: no seams.
+        return h("rect", {
+          x: i * step,
+          y: 0,
+          width: step + 0.5,
+          height: LEGEND.height,
+          fill: color(value),
+        });
+      }),
+    );
+  };
+  const item = (/** @type {string} */ title, /** @type {Scale} */ scale) =>
+    h(
+      "li",
+      {},
+      h("span", { class: "scale-title" }, title),
+      h("span", { class: "scale-end" }, formatNumber(scale.least)),
+      bar(scale),
+      h("span", { class: "scale-end" }, formatNumber(scale.greatest)),
+    );
+  return h(
+    "ul",
+    { class: "plot-scales" },
+    item("Values, and codes by the value that they stand for:", values),
+    item("Errors:", errors),
+  );
 }
 
 /**
