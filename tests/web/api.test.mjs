@@ -126,7 +126,9 @@ describe("The API reference", () => {
       ["zeropoint/models", "zeropoint/models"],
       ["zeropoint/notebook", "zeropoint/notebook"],
       ["zeropoint/search", "zeropoint/search"],
+      ["zeropoint/slim", "zeropoint/slim"],
       ["zeropoint/torch", "zeropoint/torch"],
+      ["zeropoint/worker", "zeropoint/worker"],
     ]);
     await click(page, `${branch} > a`);
     await waitFor(page, () => location.pathname.endsWith("/modules/zeropoint.html"));

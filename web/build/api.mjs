@@ -22,6 +22,8 @@ const ENTRIES = {
   "zeropoint/models": at("../../src/js/models/index.ts"),
   "zeropoint/search": at("../../src/js/search.ts"),
   "zeropoint/notebook": at("../../src/js/notebook/index.ts"),
+  "zeropoint/worker": at("../../src/js/worker/index.ts"),
+  "zeropoint/slim": at("../../src/js/slim.ts"),
 };
 
 /** The policy of the other pages; nothing here starts a core. */

@@ -92,7 +92,7 @@ export function cellHtml({ id, label, tags, source, output, checks }, notebook) 
   ].join(" ");
   const code = `<pre tabindex="0" role="region" aria-label="Code of ${label}"><code>${highlightedHtml(source)}</code></pre>`;
   return (
-    `<div ${attributes}>${toHtml(head)}<div class="cell-code">${code}</div>${torchHtml(source)}` +
+    `<div ${attributes}>${toHtml(head)}<div class="cell-code">${code}</div>${torchHtml(source, label)}` +
     `<div class="cell-result"><div class="cell-output" hidden></div>` +
     `${expected ? toHtml(expected) : ""}${checkList ? toHtml(checkList) : ""}</div></div>\n`
   );
@@ -101,8 +101,9 @@ export function cellHtml({ id, label, tags, source, output, checks }, notebook) 
 /**
  * The same step in PyTorch, where there is one.
  * @param {string} source
+ * @param {string} label  of the code
  */
-export function torchHtml(source) {
+export function torchHtml(source, label) {
   let text;
   try {
     text = toPython(source);
@@ -118,7 +119,7 @@ export function torchHtml(source) {
       h("summary", {}, "PyTorch"),
       h(
         "pre",
-        { tabindex: 0, role: "region", "aria-label": "The same step in PyTorch" },
+        { tabindex: 0, role: "region", "aria-label": `PyTorch of ${label}` },
         h("code", {}, text),
       ),
     ),

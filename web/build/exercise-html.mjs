@@ -23,13 +23,13 @@ export function exerciseHtml({ id, title, source, hints, solution }, notebook) {
   return (
     `<div class="exercise" id="${anchor}" data-exercise="${id}" role="group" ` +
     `aria-label="Exercise: ${title}">${toHtml(head)}` +
-    `<div class="exercise-code">${codeHtml(source, label)}</div>${torchHtml(source)}` +
+    `<div class="exercise-code">${codeHtml(source, label)}</div>${torchHtml(source, `the exercise ${title}`)}` +
     `<div class="exercise-verdict" hidden></div><div class="exercise-help">` +
     hints.map((hint, i) => detailsHtml("hint", `Hint ${i + 1}`, `<p>${hint}</p>`)).join("") +
     detailsHtml(
       "solution",
       "Solution",
-      codeHtml(solution, `A solution of ${title}`) + torchHtml(solution),
+      codeHtml(solution, `A solution of ${title}`) + torchHtml(solution, `a solution of ${title}`),
     ) +
     "</div></div>\n"
   );

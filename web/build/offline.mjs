@@ -1,5 +1,5 @@
-// Makes the service worker that lets the built page work offline. It is given the files of the page itself, those
-// that it fetches when the page is idle, and those that it keeps only when they are used.
+// Makes the service worker that lets the built page work offline. Its text has three lists of files: files of the page
+// itself, files to fetch when the page is idle, and large files to keep once they were used.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,5 +1,7 @@
 // Downloads a notebook with the reader's changes: as an ES module, or for Jupyter with Deno's kernel.
 
+import { importsReplaced, usesDigits } from "./digits-code.js";
+
 /**
  * @typedef {import("./cell/cell.js").Cell} Cell
  * @typedef {import("./notebook.js").Notebook} Notebook
@@ -11,10 +13,15 @@
  */
 export async function download(notebook, format) {
   const title = notebook.element.querySelector("h1")?.textContent ?? "";
+  const needsDigits = notebook.cells.some(({ source }) => usesDigits(source));
+  const library = format === "mjs" ? "zeropoint" : "npm:zeropoint";
+  const digits = needsDigits
+    ? await (await import("./digits-file.js")).digitsOf(library)
+    : undefined;
   const text =
     format === "mjs"
-      ? await notebook.toModule(title)
-      : JSON.stringify(toJupyter(notebook.element, notebook.cells), null, 1);
+      ? [importsReplaced(await notebook.toModule(title)), digits].filter(Boolean).join("\n")
+      : JSON.stringify(toJupyter(notebook.element, notebook.cells, digits), null, 1);
   const type = format === "mjs" ? "text/javascript" : "application/x-ipynb+json";
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
@@ -35,10 +42,12 @@ const SETUP = [
 /**
  * @param {HTMLElement} element  of the notebook
  * @param {Cell[]} cells
+ * @param {string | undefined} digits  the code of the digits, if the cells use them
  */
-function toJupyter(element, cells) {
+function toJupyter(element, cells, digits) {
   /** @type {any[]} */
   const parts = [codeCell("setup", SETUP)];
+  if (digits !== undefined) parts.push(codeCell("digits", digits));
   /** @type {string[]} */
   let prose = [];
   const endProse = () => {
@@ -67,7 +76,8 @@ function toJupyter(element, cells) {
 }
 
 /** @param {string} source */
-const forDeno = (source) => source.replace(/(from\s*["'])(zeropoint[/"'])/g, "$1npm:$2");
+const forDeno = (source) =>
+  importsReplaced(source).replace(/(from\s*["'])(zeropoint[/"'])/g, "$1npm:$2");
 
 /** @param {string} text */
 const linesOf = (text) => text.split(/(?<=\n)/);

@@ -23,6 +23,7 @@ export function playTree() {
     h(
       "div",
       { class: "play-main" },
+      h("p", { class: "play-damage cell-error", role: "alert", hidden: true }),
       h("p", { class: "play-status", role: "status" }),
       h(
         "section",

@@ -52,6 +52,8 @@ class Playground {
   #linkTimer;
   /** The link that was last written to the address. */
   #link = "";
+  /** The link of what is shown in the place of a damaged one. @type {string | undefined} */
+  #instead;
   #isSelecting = false;
 
   /**
@@ -66,6 +68,7 @@ class Playground {
     const find = (/** @type {string} */ selector) =>
       /** @type {HTMLElement} */ (place.querySelector(selector));
     this.status = find(".play-status");
+    this.damage = find(".play-damage");
     this.metrics = find(".play-metrics-place");
     this.inspector = find(".play-inspector");
     this.controls = new Controls(
@@ -146,15 +149,17 @@ class Playground {
 
   /** Reads the address. Without a state in it, opens the default data. */
   async start() {
+    this.#link = location.hash;
+    this.#sayDamage("");
     try {
       const { settings, other, source } = await readLink(location.hash);
       this.settings = settings;
       this.other = other;
-      this.#link = location.hash;
       this.#take(source);
     } catch (error) {
       this.#take(FIRST_SOURCE);
-      this.#say(`The link cannot be read: ${/** @type {Error} */ (error).message}`);
+      const { message } = /** @type {Error} */ (error);
+      this.#sayDamage(`This link is damaged (${message}). Shown instead: data of the page's own.`);
     }
   }
 
@@ -373,6 +378,13 @@ class Playground {
     } else this.#say(text);
   }
 
+  /** Says that the link is damaged, until it is another one. @param {string} message */
+  #sayDamage(message) {
+    this.damage.textContent = message;
+    this.damage.hidden = message === "";
+    this.#instead = undefined;
+  }
+
   /** @param {string} message */
   #say(message) {
     if (this.status.textContent !== message) this.status.textContent = message;
@@ -382,6 +394,12 @@ class Playground {
     clearTimeout(this.#linkTimer);
     this.#linkTimer = setTimeout(async () => {
       const { hash } = await writeLink(this);
+      if (!this.damage.hidden) {
+        // The address of a damaged link stays, for the reader to repair, until there are changes to keep.
+        this.#instead ??= hash;
+        if (this.#instead === hash) return;
+        this.#sayDamage("");
+      }
       // The reader may have left this view in the meantime. The address says so first.
       if (!/^#play(\?|$)/.test(location.hash) || hash === location.hash) return;
       this.#link = hash;

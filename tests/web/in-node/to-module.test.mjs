@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { root } from "../../../scripts/process/run.mjs";
+import { digitsCode, importsReplaced, usesDigits } from "../../../web/notebook/digits-code.js";
 import { toModule } from "../../../web/notebook/worker/to-module.js";
 
 const folder = join(root, "web", "notebooks");
@@ -17,6 +18,23 @@ const cellsOf = (text) =>
     label,
     source,
   }));
+
+describe("Imports of the digits", () => {
+  it("become calls, in each form that a cell may have", () => {
+    assert.equal(
+      importsReplaced('import { loadDigits, a as b } from "./digits.js";'),
+      "const { loadDigits, a: b } = await digitsModule();",
+    );
+    assert.equal(
+      importsReplaced("import * as digits from './digits.js';"),
+      "const digits = await digitsModule();",
+    );
+    assert.equal(
+      importsReplaced('({ loadDigits } = await import("./digits.js"));'),
+      "({ loadDigits } = await digitsModule());",
+    );
+  });
+});
 
 describe("The module of a notebook", () => {
   for (const name of readdirSync(folder).filter((each) => /^[1-5].*\.md$/.test(each))) {
@@ -31,6 +49,20 @@ describe("The module of a notebook", () => {
       assert.match(output, /tensor\(/);
     });
   }
+
+  it("runs in Node with the digits in it: 6-what-it-costs.md", () => {
+    mkdirSync(build, { recursive: true });
+    const cells = cellsOf(readFileSync(join(folder, "6-what-it-costs.md"), "utf8"));
+    assert.ok(cells.some(({ source }) => usesDigits(source)));
+    const reader = readFileSync(join(root, "scripts", "cost", "file.mjs"), "utf8");
+    const bytes = readFileSync(join(root, "build", "cost", "digits.bin"));
+    const text = importsReplaced(toModule("6", cells.slice(0, 4)));
+    assert.ok(!usesDigits(text));
+    const file = join(build, "6-what-it-costs.mjs");
+    writeFileSync(file, `${text}\n${digitsCode(reader, bytes, "zeropoint")}`);
+    const output = execFileSync(process.execPath, [file], { encoding: "utf8" });
+    assert.match(output, /^\(\[2000, 784\], 2000\)$/m);
+  });
 
   it("declares each name once, and shows the value of each cell", () => {
     const text = toModule("Title", [

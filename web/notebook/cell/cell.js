@@ -1,8 +1,8 @@
 // One cell on the page: its code, its controls, and how it runs.
 
-import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
+import { iconButton } from "../button.js";
 import { acknowledge, keepSource, keptSource } from "../edits.js";
 import { dropResult, keepResult } from "../kept-results.js";
 import { KernelGone } from "../kernel.js";
@@ -128,16 +128,7 @@ export class Cell {
    * @param {string} label
    */
   #button(name, text, iconName, label) {
-    return /** @type {HTMLButtonElement} */ (
-      toDom(
-        h(
-          "button",
-          { type: "button", class: `button ${name}`, "aria-label": label, title: text },
-          icon(iconName),
-          h("span", {}, text),
-        ),
-      )
-    );
+    return iconButton(text, iconName, label, { class: `button ${name}`, title: text });
   }
 
   /** Puts the editor in the place of the static code, once. */

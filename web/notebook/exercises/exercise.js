@@ -3,6 +3,7 @@
 import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
+import { iconButton } from "../button.js";
 import { keepSource, keptSource } from "../edits.js";
 import { KernelGone } from "../kernel.js";
 import { keepSolved } from "./progress.js";
@@ -74,21 +75,7 @@ export class Exercise {
    * @param {string} iconName
    */
   #button(action, text, iconName) {
-    return /** @type {HTMLButtonElement} */ (
-      toDom(
-        h(
-          "button",
-          {
-            type: "button",
-            class: "button",
-            "data-action": action,
-            "aria-label": `${text}: ${this.label}`,
-          },
-          icon(iconName),
-          h("span", {}, text),
-        ),
-      )
-    );
+    return iconButton(text, iconName, `${text}: ${this.label}`, { "data-action": action });
   }
 
   /** The second hint comes after the first, the solution after a check. */
