@@ -64,6 +64,17 @@ describe("The API reference", () => {
     });
   }
 
+  it("has the pages of every entry of the package", () => {
+    const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url)));
+    const entries = Object.entries(exports).filter(([, { types }]) => types !== undefined);
+    const pages = readdirSync(join(folder, "modules"));
+    assert.ok(entries.length >= 6);
+    for (const [entry] of entries) {
+      const name = `zeropoint${entry.slice(1)}`.replaceAll("/", "_");
+      assert.ok(pages.includes(`${name}.html`), name);
+    }
+  });
+
   it("uses the reader's theme, and passes it on", chromiumOnly("choose a theme"), async () => {
     const background = (page) =>
       page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -316,6 +316,42 @@ describe("plot_quantization_errors", () => {
     assert.ok(Math.min(...ratios) >= 4.5, `least contrast ${Math.min(...ratios)}`);
   });
 
+  it("gives a code the colour of the value that it stands for, on a scale that its legend shows", async () => {
+    const panels = await visit.page.$$eval(`${cell} svg.heat-map`, (maps) =>
+      maps.map((map) =>
+        Array.from(map.querySelectorAll("rect"), (rect) => rect.getAttribute("fill")),
+      ),
+    );
+    const [, codes, dequantized] = panels;
+    assert.deepEqual(codes, dequantized);
+    const bars = await visit.page.$$eval(`${cell} .scale-bar`, (all) =>
+      all.map((bar) => new Set(Array.from(bar.children, (each) => each.getAttribute("fill"))).size),
+    );
+    assert.equal(bars.length, 2);
+    assert.ok(
+      bars.every((colours) => colours >= 20),
+      String(bars),
+    );
+    const ends = await visit.page.$$eval(`${cell} .scale-end`, (all) =>
+      all.map(({ textContent }) => textContent),
+    );
+    assert.equal(ends[0], `−${ends[1]}`);
+  });
+
+  it("writes numbers of at least 9 pixels, on a phone too", async () => {
+    for (const width of [390, 1440]) {
+      await visit.page.setViewport({ width, height: 900 });
+      const sizes = await visit.page.$$eval(`${cell} svg.heat-map`, (maps) =>
+        maps.map((map) => {
+          const scale = map.getBoundingClientRect().width / map.viewBox.baseVal.width;
+          return scale * Number(map.querySelector("text").getAttribute("font-size"));
+        }),
+      );
+      assert.ok(Math.min(...sizes) >= 9, `${width}: ${sizes}`);
+    }
+    await visit.page.setViewport({ width: 1280, height: 900 });
+  });
+
   it("writes all numbers in one size, with margins at their sides", async () => {
     const numbers = await visit.page.$$eval(`${cell} svg.heat-map text`, (texts) =>
       texts.map((text) => ({

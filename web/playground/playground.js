@@ -158,8 +158,11 @@ class Playground {
       this.#take(source);
     } catch (error) {
       this.#take(FIRST_SOURCE);
-      const { message } = /** @type {Error} */ (error);
-      this.#sayDamage(`This link is damaged (${message}). Shown instead: data of the page's own.`);
+      // Browsers say in their own words why data cannot be unpacked.
+      const reason = error instanceof RangeError ? error.message : "its data cannot be unpacked";
+      this.#sayDamage(
+        `This link is damaged (${reason}). Data of the page itself is shown instead.`,
+      );
     }
   }
 

@@ -131,7 +131,10 @@ describe("The Model Lab with a large file", () => {
   it("replaces them by exact figures, layer by layer", async () => {
     await waitForCells(page, "a.weight", false);
     assert.deepEqual(await cellsOf(page, "a.weight"), await expectedCells(path, "a.weight"));
-    assert.match(await textOf(page, ".lab-shows"), /of 2 layers; 1 of them estimated\.$/);
+    assert.match(
+      await textOf(page, ".lab-shows"),
+      /of 2 layers; 1 of them estimated from samples of their weights\.$/,
+    );
   });
 
   it("shows the progress with the time left", async () => {

@@ -422,6 +422,86 @@ describe("The Model Lab's other files", inWholeSuite, () => {
     await visit.close();
   });
 
+  it("leaves nothing of the file before, after one that is damaged", async () => {
+    const path = join(tmpdir(), `zeropoint-lab-${process.pid}-bad.safetensors`);
+    writeFileSync(path, "no model");
+    const visit = await openLab("#lab?sample=digits.safetensors");
+    const { page } = visit;
+    await waitForPlan(page);
+    await openFile(page, path);
+    await page.waitForSelector(".lab-problem:not([hidden])");
+    const shown = await page.$$eval(".lab > section", (all) =>
+      all.filter((each) => each.checkVisibility()).map(({ className }) => className),
+    );
+    assert.deepEqual(shown, []);
+    await waitFor(page, () => !/sample=/.test(location.hash));
+    await visit.close();
+  });
+
+  it("opens a file that is dropped anywhere on its page, and no other page does", async () => {
+    const visit = await openLab();
+    const { page } = visit;
+    const drop = (selector) =>
+      page.evaluate(async (target) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(["no model"], `${target}.gguf`));
+        const options = { dataTransfer, bubbles: true, cancelable: true };
+        return !document.querySelector(target).dispatchEvent(new DragEvent("drop", options));
+      }, selector);
+    for (const place of ["h1, .view[data-current] h2", "body", ".lab-inputs"]) {
+      assert.equal(await drop(place), true, place);
+      await waitFor(
+        page,
+        (name) => document.querySelector(".lab-problem").textContent.includes(name),
+        `${place}.gguf`,
+      );
+    }
+    await page.evaluate(() => {
+      location.hash = "#overview";
+    });
+    await page.waitForSelector("#overview[data-current]");
+    assert.equal(await drop("body"), false);
+    await visit.close();
+  });
+
+  it("shows whole shapes of any rank", async () => {
+    const path = join(tmpdir(), `zeropoint-lab-${process.pid}-shape.safetensors`);
+    const shape = [36, 1, 1, 256];
+    const bytes = 4 * shape.reduce((a, b) => a * b, 1);
+    const json = Buffer.from(
+      JSON.stringify({ "conv.weight": { dtype: "F32", shape, data_offsets: [0, bytes] } }),
+    );
+    const length = Buffer.alloc(8);
+    length.writeUInt32LE(json.length);
+    writeFileSync(path, Buffer.concat([length, json, Buffer.alloc(bytes, 1)]));
+    const visit = await openLab();
+    await openFile(visit.page, path);
+    await waitForPlan(visit.page);
+    const { text, hidden } = await visit.page.$eval(".layer-body .is-shape", (cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      const [own, all] = [range, cell].map((each) => each.getBoundingClientRect());
+      return {
+        text: cell.textContent,
+        hidden: Math.max(all.left - own.left, own.right - all.right),
+      };
+    });
+    assert.equal(text, "36 × 1 × 1 × 256");
+    assert.ok(hidden <= 0, `${hidden} pixels are cut off`);
+    await visit.close();
+  });
+
+  it("has figures of ggml's blocks for all layers of the GGUF sample", async () => {
+    const visit = await openLab("#lab?sample=digits.gguf");
+    await waitForPlan(visit.page);
+    const cells = new Map(await shownCells(visit.page));
+    for (const layer of ["fc1.weight", "fc2.weight"]) {
+      assert.match(cells.get(`${layer} q4_0`) ?? cells.get(`${layer} q8_0`), /\d/);
+    }
+    assert.match(cells.get("fc1.weight q4_k"), /\d/);
+    await visit.close();
+  });
+
   describe("on a phone", () => {
     let phone;
     before(async () => {

@@ -24,7 +24,7 @@ export const waitForPlan = (page) =>
       return (
         text !== null &&
         / dB in | no error in /.test(text.textContent) &&
-        !/≈/.test(text.textContent)
+        !/from samples/.test(text.textContent)
       );
     },
     LAB,

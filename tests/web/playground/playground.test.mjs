@@ -194,6 +194,21 @@ describe("The playground's data", inWholeSuite, () => {
     await again.close();
   });
 
+  it("is said to be damaged, and the address stays until there is a change", async () => {
+    const given = "?v=1&d=4x4.damaged&s=symmetric";
+    const hash = `#play${given}`;
+    const { page, close } = await open(given);
+    await page.waitForSelector(".play-damage:not([hidden])");
+    // Longer than the time after which the link is written.
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 600)));
+    assert.match(await textOf(page, ".play-damage"), /^This link is damaged \(.+\)\./);
+    assert.equal(await page.evaluate(() => location.hash), hash);
+    await page.select("select[name='scheme']", "affine");
+    await waitFor(page, (old) => location.hash !== old, hash);
+    assert.equal(await page.$(".play-damage:not([hidden])"), null);
+    await close();
+  });
+
   it("does not go into the address of a view that is opened while its link is written", async () => {
     const visit = await open("");
     const { page } = visit;
