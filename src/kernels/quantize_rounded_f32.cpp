@@ -42,7 +42,7 @@ v128_t add_saturated(v128_t a, v128_t b) {
   }
 }
 
-// What becomes of the codes of a step: they are stored, or their values.
+// Writes the codes of a step, or their values.
 using WriteStep = void (*)(const Int32x16& codes, const FourByFour& qparams, void* out);
 
 template <typename Out>

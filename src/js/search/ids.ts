@@ -1,5 +1,5 @@
-// The ids of rows: a list by position, and a hash table from ids to positions. Ids that are the positions
-// themselves, as those that an index gives by default, take no memory.
+// The ids of rows: a list by position, and a hash table from ids to positions. Default
+// ids are the positions themselves, and take no memory.
 //
 // The table holds positions, not ids: 4 bytes a slot, in place of the 40 and more of a Map's entry.
 

@@ -1,4 +1,4 @@
-// Half-written files: bytes that nobody else has changed are continued, everything else is begun anew, and no link is followed.
+// Half-written files: unchanged bytes are continued, other files are begun anew, and no link is followed.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -207,8 +207,8 @@ export class Objects {
 /** The names of an object's public methods and fields, those of its classes included. */
 function membersOf(object: object): { methods: string[]; fields: string[] } {
   const methods = new Set<string>();
-  // Those that no loop shows, too, such as values that are dequantized on each access; without the guard of
-  // refuseClones().
+  // Fields that are not enumerable count, too: values that are dequantized on each access. The guard of
+  // refuseClones() does not.
   const names = Object.getOwnPropertyNames(object);
   const fields = new Set(names.filter((name) => name !== "structuredClone"));
   let prototype = Object.getPrototypeOf(object) as object;
