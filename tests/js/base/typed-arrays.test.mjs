@@ -205,17 +205,6 @@ describe("Arrays that change during a call", () => {
           return "affine";
         },
       }),
-    dequantize: (x, change) => {
-      // Of the rest of the memory: their number changes with it.
-      const data = new Int8Array(x.buffer, x.byteOffset);
-      const all = { data, shape: [data.length], dtype: "int8", scale: 1, zeroPoint: 0 };
-      return dequantize(all, {
-        get out() {
-          change();
-          return undefined;
-        },
-      });
-    },
     quantizationError: (x, change) =>
       quantizationError(x, {
         get data() {
@@ -292,6 +281,26 @@ describe("Arrays that change during a call", () => {
         assert.deepEqual(quantize(Float32Array.from(NUMBERS)).data.length, 6);
       });
     }
+  }
+
+  // Options are read before codes are checked: what an option does to them is seen by that check.
+  for (const [how, make] of Object.entries(changes)) {
+    it(`are refused by dequantize when ${how}, before it checks them`, () => {
+      const [x, change] = make();
+      const data = new Int8Array(x.buffer, x.byteOffset);
+      const q = { data, shape: [data.length], dtype: "int8", scale: 1, zeroPoint: 0 };
+      const options = {
+        get out() {
+          change();
+          return undefined;
+        },
+      };
+      const codes = ["ZP_DETACHED", "ZP_SHAPE_MISMATCH"];
+      assert.throws(
+        () => dequantize(q, options),
+        ({ code, message }) => codes.includes(code) && /^dequantize: .*\bq\b/.test(message),
+      );
+    });
   }
 
   /** A list of three numbers with other lengths at the first reads. */

@@ -119,7 +119,9 @@ describe("predefined", () => {
 
   it("are not exported one by one", () => {
     assert.deepEqual(
-      Object.keys(zeropoint).filter((name) => /^(default|float|perChannel|weight)/.test(name)),
+      Object.keys(zeropoint).filter((name) =>
+        /^(default|float(?!8Row$)|perChannel|weight)/.test(name),
+      ),
       [],
     );
   });

@@ -288,7 +288,7 @@ describe("dequantize refuses", () => {
       () => dequantize(q({}), { dtype: "int8" }),
       TypeError,
       "ZP_UNKNOWN_OPTION",
-      'dequantize: options has no "dtype"; it takes out',
+      'dequantize: options has no "dtype"; it takes out, rule',
     );
   });
 
