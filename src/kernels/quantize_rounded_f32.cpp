@@ -2,6 +2,7 @@
 // the zero point, clamp. Parity: bit-identical to reference/quantize_rounded_f32.h for every float,
 // NaN included.
 #include <algorithm>
+#include <cassert>
 
 #include "kernels/codes.h"
 #include "kernels/qparams_lanes.h"
@@ -20,6 +21,7 @@ v128_t add_saturated(v128_t a, v128_t b) {
 // One copy for all types of codes: loops over steps stay small.
 [[gnu::noinline]] void quantize_step(const float* x, const FourByFour& qparams,
                                      const CodeRule& rule, Int32x16& codes) {
+  assert(qparams.each.nan_codes != nullptr);
   for (std::size_t j = 0; j < 4; ++j) {
     const ElementwiseQParams four = qparams.each.skip(j * qparams.stride);
     const v128_t value = wasm_v128_load(x + 4 * j);
