@@ -12,14 +12,27 @@ export const onceForAll = { skip: browserName !== "chromium" && "Chromium has ax
 /** The rules whose results depend on the theme. */
 export const RULES_OF_COLOUR = ["color-contrast", "link-in-text-block"];
 
+/** Examinations of a page that is still changing, and milliseconds between them. */
+const [ATTEMPTS, PAUSE] = [4, 400];
+
 /**
- * Each violated rule, with the elements that violate it and the reasons. Leaves out the views that are hidden.
+ * Each violated rule, with the elements that violate it and the reasons. Leaves out the views that are hidden. A
+ * violation that is gone when the page is examined again was one of a page that was not complete yet.
  * @param {import("puppeteer-core").Page} page
  * @param {string[]} [rules]  default: all
  */
 export async function axeViolations(page, rules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(source);
-  return await page.evaluate(async (runOnly) => {
+  let violations = await examine(page, rules);
+  for (let i = 1; i < ATTEMPTS && violations.length > 0; i++) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    violations = await examine(page, rules);
+  }
+  return violations;
+}
+
+const examine = (page, rules) =>
+  page.evaluate(async (runOnly) => {
     const context = { exclude: [[".view:not([data-current])"]] };
     const { violations } = await window.axe.run(context, { resultTypes: ["violations"], runOnly });
     return violations.map(
@@ -27,4 +40,3 @@ export async function axeViolations(page, rules) {
         `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`,
     );
   }, rules);
-}
