@@ -1,4 +1,4 @@
-// verifyOutput: a file passes only if its bytes and values are those that the model gives.
+// verifyOutput: a file passes only with the bytes and values that the model gives.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
