@@ -21,8 +21,12 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** A document of any server here without scripts and policy. */
+/**
+ * A document of any server here without scripts and policy. It names an icon: Chromium asks for /favicon.ico else, and
+ * reports that it is not found at any later moment, as an error of the page that is open then.
+ */
 export const EMPTY_PATH = "/empty";
+const EMPTY = { type: TYPES[".html"], body: '<!doctype html><link rel="icon" href="data:,">' };
 
 /**
  * Serves on a free port.
@@ -36,9 +40,7 @@ async function serve(answer, start) {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
     try {
       const isEmpty = pathname === EMPTY_PATH;
-      const found = isEmpty
-        ? { type: "text/plain", body: "" }
-        : await answer(decodeURIComponent(pathname), request);
+      const found = isEmpty ? EMPTY : await answer(decodeURIComponent(pathname), request);
       if (found) {
         const headers = { "content-type": found.type, ...found.headers };
         response.writeHead(found.status ?? 200, headers);
