@@ -55,3 +55,25 @@ export const BLOCK_NAMES = [
 
 /** A block type that values can be quantized to. */
 export type BlockName = (typeof BLOCK_NAMES)[number];
+
+/** The block types whose values are points of a grid: decoded, and never written. */
+export const LATTICE_NAMES = [
+  "iq1_s",
+  "iq1_m",
+  "iq2_xxs",
+  "iq2_xs",
+  "iq2_s",
+  "iq3_xxs",
+  "iq3_s",
+] as const satisfies readonly (keyof typeof BLOCKS)[];
+
+/** A block type whose values are points of a grid. */
+export type LatticeName = (typeof LATTICE_NAMES)[number];
+
+/** Whether a dtype is one of ggml's lattice types. */
+export const isLattice = (dtype: string): dtype is LatticeName =>
+  (LATTICE_NAMES as readonly string[]).includes(dtype);
+
+/** Whether a dtype is a block type whose values can be read. */
+export const isReadableBlock = (dtype: string): dtype is BlockName | LatticeName =>
+  (BLOCK_NAMES as readonly string[]).includes(dtype) || isLattice(dtype);

@@ -81,7 +81,8 @@ function checkRows(
 /**
  * Quantizes a tensor to blocks of ggml's types, as the files of llama.cpp hold them. Each row, that is each
  * run along the last axis, is whole blocks: 32 values (64 for nvfp4 and q2_0, 128 for q1_0, 256 for the K types,
- * iq4_xs, tq1_0 and tq2_0; 1 for f16 and bf16). The lattice types (iq1, iq2, iq3) are not among the types.
+ * iq4_xs, tq1_0 and tq2_0; 1 for f16 and bf16). The lattice types (iq1, iq2, iq3) are not among the types; `openModel`
+ * reads them.
  *
  * Source: ggml_quantize_chunk() of ggml, compiled without contraction; the bytes are equal.
  *

@@ -117,7 +117,7 @@ export class Model {
    * layout defines it, in the rounding of its own float type. Parts of quantized tensors, such as scales, are read by
    * their own names.
    * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_FILE` for a tensor whose
-   *   quantization is not known, with the names of what was not understood; `ZP_UNSUPPORTED_DTYPE` for complex numbers and ggml's lattice types (iq1, iq2, iq3); `ZP_INVALID_FILE`
+   *   quantization is not known, with the names of what was not understood; `ZP_UNSUPPORTED_DTYPE` for complex numbers; `ZP_INVALID_FILE`
    */
   async read(name: string): Promise<Tensor> {
     const where = "Model.read";

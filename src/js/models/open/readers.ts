@@ -1,5 +1,6 @@
 // The readers of all formats. Each is a module of its own, downloaded when a file has its format.
 
+import { isLattice } from "../../base/block-types.js";
 import type { KeptCore } from "../../core/init.js";
 import { readSafetensors, readShardIndex, type Safetensors } from "../../formats/safetensors.js";
 import {
@@ -14,6 +15,7 @@ import { STRUCTURE_KEY } from "../save/structure.js";
 import type { StoredWeight } from "../weights/weight.js";
 import type { FormatDocument, Shard } from "./document.js";
 import type { ModelFormat } from "./model.js";
+import { loadLattices } from "./values.js";
 
 const where = "openModel";
 
@@ -50,6 +52,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       Promise.all([import("../../formats/gguf/read.js"), import("../../formats/gguf/splits.js")]),
     );
     const gguf = await joinSplits(await readGGUF(file, where), fileName, openBeside, where);
+    if ([...gguf.tensors.values()].some(({ dtype }) => isLattice(dtype))) await loadLattices(where);
     const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
     const document = { format: "gguf", gguf } as const;
     return { metadata: new Map(values), tensors: gguf.tensors, document, weights: [] };

@@ -1,15 +1,23 @@
 // The values of any tensor of a file, tile by tile: element types, and ggml's block types.
 
-import { BLOCK_NAMES, type BlockName } from "../../base/block-types.js";
+import { isLattice, isReadableBlock } from "../../base/block-types.js";
 import { rangeError } from "../../base/errors.js";
 import { type KeptCore, runOn } from "../../core/init.js";
 import { decodeValues, type FileDType, isBlockType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { readValues } from "../../formats/values.js";
 import { dequantizeBlocks } from "../../quantize/blocks.js";
+import { loadModule } from "../load-module.js";
 
-const isBlock = (dtype: FileDType): dtype is BlockName =>
-  (BLOCK_NAMES as readonly string[]).includes(dtype);
+type Lattices = typeof import("../../formats/gguf/lattices.js");
+
+/** Decodes ggml's lattice types: a module that is downloaded when a file has them. */
+let lattices: Lattices | undefined;
+
+/** Makes lattice types decodable. */
+export async function loadLattices(where: string): Promise<void> {
+  lattices = await loadModule(where, import("../../formats/gguf/lattices.js"));
+}
 
 /** Decodes little-endian bytes to float32; each value is rounded once. @param core  decodes ggml's block types */
 export function decodeTile(
@@ -18,23 +26,19 @@ export function decodeTile(
   bytes: Uint8Array,
   out: Float32Array,
 ): Float32Array {
-  if (!isBlock(dtype)) return decodeValues(dtype, bytes, out);
-  runOn(core("Model.read"), () => dequantizeBlocks(bytes, dtype, [out.length], { out }));
+  if (!isReadableBlock(dtype)) return decodeValues(dtype, bytes, out);
+  if (isLattice(dtype)) (lattices as Lattices).decodeLattice(dtype, bytes, out);
+  else runOn(core("Model.read"), () => dequantizeBlocks(bytes, dtype, [out.length], { out }));
   return out;
 }
 
 /**
  * Checks that values of a dtype can be read.
- * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for complex numbers, and for ggml's lattice and internal block types
+ * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for complex numbers, and for ggml's block types of intermediate results (q8_1, q8_k)
  */
 export function checkDecodable(where: string, { name, dtype }: FileTensor): void {
-  const isReadable = isBlock(dtype) || !(isBlockType(dtype) || dtype.startsWith("complex"));
-  if (isReadable) return;
-  const kind = dtype.startsWith("iq")
-    ? "a lattice type of ggml, which is kept byte for byte"
-    : "no";
-  const why = kind === "no" ? "has no float32 values" : `is ${kind}`;
-  const problem = `${dtype} of ${JSON.stringify(name)} ${why}; readBytes reads the bytes`;
+  if (isReadableBlock(dtype) || !(isBlockType(dtype) || dtype.startsWith("complex"))) return;
+  const problem = `${dtype} of ${JSON.stringify(name)} has no float32 values; readBytes reads the bytes`;
   throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
 }
 

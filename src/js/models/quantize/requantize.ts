@@ -1,6 +1,6 @@
 // Weights that are quantized already, as float weights to be quantized again.
 
-import { BLOCK_NAMES } from "../../base/block-types.js";
+import { isReadableBlock } from "../../base/block-types.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import type { Model, ModelTensor } from "../open/model.js";
@@ -13,9 +13,7 @@ export const LEFT_OUT = "left out";
 
 /** Whether a tensor is quantized, and its values can be read. */
 export const isReadableQuantized = ({ isQuantized, dtype, layout }: ModelTensor): boolean =>
-  layout !== UNKNOWN &&
-  layout !== BESIDE_UNKNOWN &&
-  (isQuantized || (BLOCK_NAMES as readonly string[]).includes(dtype));
+  layout !== UNKNOWN && layout !== BESIDE_UNKNOWN && (isQuantized || isReadableBlock(dtype));
 
 /** The float dtype of most bytes of a model's tensors that are not quantized. */
 export function floatTypeOf(model: Model): ScaleDType {

@@ -1,6 +1,6 @@
 // A tensor of a file in another dtype, converted tile by tile while it is written.
 
-import { BLOCK_NAMES } from "../../../base/block-types.js";
+import { isReadableBlock } from "../../../base/block-types.js";
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
 import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
@@ -43,7 +43,7 @@ export const isConvertible = (from: FileDType, to: FileDType, requantize: boolea
   from === to ||
   FLOATS.includes(from) ||
   storedType(from) === to ||
-  (requantize && (BLOCK_NAMES as readonly string[]).includes(from));
+  (requantize && isReadableBlock(from));
 
 /**
  * A tensor in another dtype: float32 converted row by row, as ggml does.
