@@ -78,6 +78,7 @@ export {
   quantizeFloat8,
 } from "./torch/ao/float8.js";
 export type { Float8DType, FloatDType } from "./torch/ao/floats.js";
+export { type QuantizeHqqOptions, quantizeHqq } from "./torch/ao/hqq.js";
 export {
   float8Row,
   int4Tinygemm,

@@ -20,6 +20,7 @@ import {
   perTensor,
   quantizeAffine,
   quantizeFloat8,
+  quantizeHqq,
 } from "zeropoint/torch";
 import { Random, refuses } from "../support/asserts.mjs";
 
@@ -193,6 +194,20 @@ const RUN = {
     same(id, { data: q.data, shape: q.shape }, out.q);
     same(id, dequantizeFloat8(q, { outputDtype: DTYPES[input.t] }), out.dq);
   },
+  hqq({ id, args, in: { x }, out }) {
+    const { nbits: bits, groupSize, axis, optimize, computeDtype, rawOutput: raw } = args;
+    const own = { bits, groupSize, axis, optimize, computeDtype: DTYPES[computeDtype], raw };
+    const { data, scale, zeroPoint } = quantizeHqq(tensorOf(x), own);
+    same(id, { data, shape: out.q.shape }, out.q);
+    same(id, { ...scale, shape: out.scale.shape }, out.scale);
+    same(id, { ...zeroPoint, shape: out.zeroPoint.shape }, out.zeroPoint);
+  },
+  hqqScaleOnly({ id, args, in: { x }, out }) {
+    const bits = Math.log2(args.qmax - args.qmin + 1);
+    const q = quantizeHqq(tensorOf(x), { bits, groupSize: args.block[1], scaleOnly: true });
+    same(id, { data: Int32Array.from(q.data), shape: q.shape }, out.q);
+    same(id, q.scale, out.scale);
+  },
   // Helpers of quantization/utils.py: calls of the primitives with these arguments.
   perTokenAbsmax(each) {
     const scaleDtype = each.in.x.t === "f16" ? "f32" : null;
@@ -354,6 +369,32 @@ describe("torchao's presets", () => {
   });
 });
 
+describe("quantizeHqq gives what dequantizeAffine takes", () => {
+  const worst = (q) =>
+    Math.max(...dequantizeAffine(q).data.map((value, i) => Math.abs(value - x.data[i])));
+  const own = { bits: 8, groupSize: 32 };
+  for (const options of [own, { ...own, raw: true }, { ...own, scaleOnly: true }]) {
+    it(JSON.stringify(options), () => {
+      const q = quantizeHqq(x, options);
+      assert.deepEqual([q.shape, q.blockSize], [x.shape, [1, 32]]);
+      assert.ok(worst(q) > 0 && worst(q) < 0.05, `${worst(q)}`);
+    });
+  }
+
+  it("with axis 0 as groupSize rows", () => {
+    const q = quantizeHqq(x, { ...own, axis: 0 });
+    assert.deepEqual(
+      [q.shape, q.blockSize, q.scale.shape],
+      [
+        [32, 8],
+        [32, 1],
+        [1, 8],
+      ],
+    );
+    assert.ok(worst(q) > 0 && worst(q) < 0.05, `${worst(q)}`);
+  });
+});
+
 describe("torchao's functions refuse by name", () => {
   const good = { blockSize: [1, 64], scale: 0.1, zeroPoint: 0 };
   const refusals = [
@@ -410,6 +451,24 @@ describe("torchao's functions refuse by name", () => {
       RangeError,
       "ZP_SHAPE_MISMATCH",
       /one value for each of 4 blocks/,
+    ],
+    [
+      () => quantizeHqq(x, { groupSize: 48 }),
+      RangeError,
+      "ZP_INVALID_GROUP_SIZE",
+      /must divide the last axis of shape \[4, 64\], got 48/,
+    ],
+    [
+      () => quantizeHqq(x, { scaleOnly: true, optimize: false }),
+      TypeError,
+      "ZP_CONFLICTING_OPTIONS",
+      /options\.optimize must be undefined/,
+    ],
+    [
+      () => quantizeHqq({ data: Float32Array.of(1, Infinity), shape: [2] }, { groupSize: 2 }),
+      RangeError,
+      "ZP_NON_FINITE",
+      /must be finite/,
     ],
     [() => dequantizeAffine(5), TypeError, "ZP_INVALID_TENSOR", /a result of quantizeAffine/],
     [

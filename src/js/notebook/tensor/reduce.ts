@@ -2,10 +2,10 @@
 // their last bits.
 
 import { show } from "../../base/format-value.js";
+import { cascadeSum, type FloatStorage } from "../../torch/cascade-sum.js";
 import * as core from "../core.js";
 import { checkFlag } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
-import { cascadeSum } from "./cascade-sum.js";
 import { fromInt64 } from "./cast.js";
 import { type DType, dtypes, type NumberStorage, type Storage } from "./dtype.js";
 import { convert } from "./unary.js";
@@ -15,6 +15,8 @@ import {
   countOf,
   elements,
   isContiguous,
+  loopOrder,
+  rowMajorStrides,
   rowMajorView,
   type View,
 } from "./view.js";
@@ -79,7 +81,20 @@ export function sum(
     const total = core.sum(where, elements(view) as Float32Array);
     return rowMajorView(Float32Array.of(total), view.dtype, shape);
   }
-  return rowMajorView(cascadeSum(view, axes), view.dtype, shape);
+  return rowMajorView(sumFloats(view, axes), view.dtype, shape);
+}
+
+/** Sums over `axes`; the result is row-major over the other axes. */
+function sumFloats(view: View, axes: ReadonlySet<number>): FloatStorage {
+  const kept = rowMajorStrides(view.shape.map((size, axis) => (axes.has(axis) ? 1 : size)));
+  const output = kept.map((stride, axis) => (axes.has(axis) ? 0 : stride));
+  const out = view.dtype.allocate(countOf(reducedShape(view, axes, false))) as FloatStorage;
+  if (countOf(view.shape) === 0) return out;
+  const order = loopOrder(view.shape, [output, view.strides], true);
+  const pick = (list: readonly number[]): number[] => order.map((axis) => list[axis]);
+  const loops = { sizes: pick(view.shape), input: pick(view.strides), output: pick(output) };
+  cascadeSum(loops, view.storage as FloatStorage, view.offset, out);
+  return out;
 }
 
 /**

@@ -1,43 +1,37 @@
 // Sums of floats in PyTorch's order.
 
-import { countOf, loopOrder, rowMajorStrides, type View } from "./view.js";
-
 // TensorIterator walks the axes in its own order, merges axes that are contiguous with each other, and
 // passes the two fastest to a loop. The order of additions in that loop depends on their
 // strides.
 
-/** The axes of a reduction in the order of the loops, fastest first. */
-interface Axes {
+/** The axes of a reduction in the order of the loops, fastest first; a reduced one has the output stride 0. */
+export interface SumAxes {
   readonly sizes: number[];
   readonly input: number[];
   readonly output: number[];
 }
 
-type FloatStorage = Float32Array | Float64Array;
+export type FloatStorage = Float32Array | Float64Array;
 
-/** Sums over `axes`; the result is row-major over the other axes. */
-export function cascadeSum(view: View, axes: ReadonlySet<number>): FloatStorage {
-  const source = view.storage as FloatStorage;
-  const kept = rowMajorStrides(view.shape.map((size, axis) => (axes.has(axis) ? 1 : size)));
-  const output = kept.map((stride, axis) => (axes.has(axis) ? 0 : stride));
-  const outCount = countOf(view.shape.filter((_, axis) => !axes.has(axis)));
-  const out = view.dtype.allocate(outCount) as FloatStorage;
-  if (countOf(view.shape) === 0) return out;
-  const order = loopOrder(view.shape, [output, view.strides], true);
-  const pick = (list: readonly number[]): number[] => order.map((axis) => list[axis]);
-  const merged = mergeAxes({
-    sizes: pick(view.shape),
-    input: pick(view.strides),
-    output: pick(output),
-  });
+/**
+ * Adds the values of `source` from `offset` on to `out`, which begins as zeros, as PyTorch does on one thread.
+ *
+ * Source: cascade_sum (aten/src/ATen/native/cpu/SumKernel.cpp).
+ */
+export function cascadeSum(
+  axes: SumAxes,
+  source: FloatStorage,
+  offset: number,
+  out: FloatStorage,
+): void {
+  const merged = mergeAxes(axes);
   const adder = new Adder(source, out);
-  forEachPlane(merged, (input, output) => adder.addPlane(merged, view.offset + input, output));
-  return out;
+  forEachPlane(merged, (input, output) => adder.addPlane(merged, offset + input, output));
 }
 
 /** Merges neighbouring axes that are contiguous in both operands. Leaves at least two. */
-function mergeAxes({ sizes, input, output }: Axes): Axes {
-  const merged: Axes = { sizes: [], input: [], output: [] };
+function mergeAxes({ sizes, input, output }: SumAxes): SumAxes {
+  const merged: SumAxes = { sizes: [], input: [], output: [] };
   for (let axis = 0; axis < sizes.length; axis++) {
     const last = merged.sizes.length - 1;
     const joins =
@@ -67,7 +61,7 @@ function mergeAxes({ sizes, input, output }: Axes): Axes {
 }
 
 /** Calls `visit` with the offsets of every plane of the two fastest axes. */
-function forEachPlane(axes: Axes, visit: (input: number, output: number) => void): void {
+function forEachPlane(axes: SumAxes, visit: (input: number, output: number) => void): void {
   const { sizes, input, output } = axes;
   const index = new Array<number>(sizes.length).fill(0);
   let inputOffset = 0;
@@ -106,7 +100,7 @@ class Adder {
     this.#round = source instanceof Float32Array ? Math.fround : (value) => value;
   }
 
-  addPlane({ sizes, input, output }: Axes, start: number, outStart: number): void {
+  addPlane({ sizes, input, output }: SumAxes, start: number, outStart: number): void {
     // The reduced axis comes first.
     const swap = output[0] !== 0 && output[1] === 0 ? 1 : 0;
     const n = sizes[swap];
