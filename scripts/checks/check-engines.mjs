@@ -26,7 +26,7 @@ const ENGINES = [
     file: join("tests", "engines", "wllama.test.mjs"),
   },
   {
-    title: "Python's safetensors: the same bytes, and the README's lines of Python",
+    title: "Python's safetensors: the same bytes, and the documented lines of Python",
     packages: [],
     file: join("tests", "engines", "python-safetensors.test.mjs"),
   },

@@ -1,7 +1,7 @@
 // Measures the download of a page: the package's entries and examples with a build of the core, bundled and
 // minified; plain, with gzip and with brotli, each file compressed separately.
 //
-//   npm run size [-- --check]     prints the README's table; --check fails if a budget is exceeded
+//   npm run size [-- --check]     prints the table of docs/sizes.md; --check fails if a budget is exceeded
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,10 +33,10 @@ const OBSERVERS = [
 
 /** Rows of the table with a limit in bytes, with brotli. */
 const EVERYTHING = "`zeropoint`, every export";
-const ONLY_EXAMPLE = "`zeropoint`, the example above";
-const WITH_OBSERVERS = "`zeropoint`, the example and all observers";
+const ONLY_EXAMPLE = "`zeropoint`, README's first example";
+const WITH_OBSERVERS = "`zeropoint`, README's example and all observers";
 const TORCH = "`zeropoint/torch`, every export";
-const WITH_SEARCH = "`zeropoint`, the example and `VectorIndex`";
+const WITH_SEARCH = "`zeropoint`, README's example and `VectorIndex`";
 const MODELS = "`zeropoint/models`, every export";
 const analyzing = (format) => `\`openModel\`, \`analyze\`, \`plan\`: ${format}`;
 const converting = (format) => `\`openModel\`, \`quantizeModel\`: ${format}`;
@@ -220,7 +220,7 @@ export async function measure() {
     await addRows(converting(format), conversion, ["baseline"], [...read, ...write]);
   }
   const connected = `${only(EXAMPLE)} export { connect } from "zeropoint/worker";`;
-  await addRows("`zeropoint`, the example and `connect`", connected);
+  await addRows("`zeropoint`, README's example and `connect`", connected);
   const script = readFileSync(join(root, "dist", "worker", "worker.js"));
   rows.push({ what: "the script of `connect`'s worker", build: "any", ...sizesOf(script) });
   return rows;
@@ -236,7 +236,7 @@ export function tooLarge(rows, budgets = BUDGETS) {
 
 const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
-/** The table in the README's form. */
+/** The table of docs/sizes.md. */
 export function table(rows) {
   const lines = rows.map(({ what, build, minified, gzip, brotli }) => {
     const sizes = [minified, gzip, brotli].map(kilobytes);

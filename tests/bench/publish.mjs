@@ -258,7 +258,7 @@ const kilobytes = (bytes) =>
       ? `${(bytes / 1e6).toFixed(1)} MB`
       : `${(bytes / 1e3).toFixed(0)} kB`;
 
-/** Prose wrapped at 130 columns. */
+/** Prose in lines of a width. */
 function wrapped(text, width = 130) {
   const lines = [];
   for (const word of text.split(" ")) {
@@ -419,6 +419,7 @@ export function comparison({ engine, machine, date, results }) {
     wrapped(
       `${engine}, ${machine.cpu}, one thread, ${date}. W8A32: 8-bit weights, float32 activations, each engine's fastest ` +
         "build and form; float32 where that is faster. [All tables](tests/bench/RESULTS.md); `npm run bench` measures on your machine.",
+      120,
     ),
   ].join("\n");
 }

@@ -1,9 +1,9 @@
-// Python's safetensors reads the files that save and quantizeModel write, and the README's lines of Python dequantize
+// Python's safetensors reads the files that save and quantizeModel write, and the documented lines of Python dequantize
 // them.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
@@ -13,6 +13,7 @@ import { quantizePerChannel, quantizePerTensor } from "zeropoint/torch";
 import { DTYPES } from "../js/support/asserts.mjs";
 import { outputBytes, safetensorsOf, someValues } from "../js/support/files/checkpoints.mjs";
 import { bytesOf, openBytes } from "../js/support/files/saved.mjs";
+import { readRecipe } from "../js/support/processes/recipes.mjs";
 import { providePython } from "./debian-python.mjs";
 
 await init();
@@ -21,8 +22,7 @@ const skip = python === undefined && "needs Debian's packages";
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-python-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-const [, linesOfPython] = /```py\n([\s\S]*?)```/.exec(readme);
+const linesOfPython = readRecipe("Saving and loading", "py");
 
 const run = (script) => {
   const { ok, stdout, stderr } = python(script, folder);
@@ -90,7 +90,7 @@ function torchTensors() {
   return Object.fromEntries(entries);
 }
 
-/** Saves quantized tensors, and compares them with what the README's lines of Python make of the file. */
+/** Saves quantized tensors, and compares them with what the documented lines of Python make of the file. */
 async function comparePython(tensors) {
   writeFileSync(join(folder, "saved.safetensors"), await bytesOf(tensors));
   const printed = run(`${linesOfPython}
@@ -107,7 +107,7 @@ with safe_open("saved.safetensors", "np") as f:
   assert.deepEqual(printed.trim().split("\n").sort(), expected.sort());
 }
 
-it("the README's Python dequantizes what save wrote, 1 to 8 bits, to the same bits", {
+it("the documented Python dequantizes what save wrote, 1 to 8 bits, to the same bits", {
   skip,
 }, async () => {
   const tensors = Object.assign({}, ...WIDTHS.map(tensorsOf));
@@ -115,14 +115,14 @@ it("the README's Python dequantizes what save wrote, 1 to 8 bits, to the same bi
   await comparePython(tensors);
 });
 
-it("the README's Python dequantizes PyTorch's dtypes, as of dynamic and static layers, to the same bits", {
+it("the documented Python dequantizes PyTorch's dtypes, as of dynamic and static layers, to the same bits", {
   skip,
 }, async () => {
   await comparePython(torchTensors());
 });
 
 for (const scheme of SCHEMES) {
-  it(`the README's Python dequantizes ${scheme} to the same bits`, { skip }, async () => {
+  it(`the documented Python dequantizes ${scheme} to the same bits`, { skip }, async () => {
     const { files } = await quantizeModel(await model(), scheme);
     const bytes = await outputBytes(files[0]);
     writeFileSync(join(folder, "model.safetensors"), bytes);

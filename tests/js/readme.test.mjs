@@ -1,4 +1,4 @@
-// Runs the README's examples, recipes and commands, each once, and compares what they print with their comments.
+// Runs the examples, recipes and commands of README and docs, each once, and compares what they print with their comments.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -19,8 +19,15 @@ import {
   write,
   writeShards,
 } from "./support/processes/cli.mjs";
-import { digitsFile, readRecipe, runRecipe } from "./support/processes/recipes.mjs";
+import {
+  digitsFile,
+  documents,
+  examples,
+  readRecipe,
+  runRecipe,
+} from "./support/processes/recipes.mjs";
 
+const idOf = ({ language, heading }) => `${language} ${heading}`;
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-readme-"));
 after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -43,15 +50,7 @@ const RECIPES = [
   "js ONNX for the browser",
 ];
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-const blocks = [...readme.matchAll(/^#+ (.*)$|```(\w+)\n([\s\S]*?)```/gm)];
-const examples = [];
-let heading;
-for (const [, title, language, text] of blocks) {
-  if (title !== undefined) heading = title;
-  else examples.push({ id: `${language} ${heading}`, text });
-}
-const commands = examples.filter(({ id }) => id.startsWith("sh ")).map(({ text }) => text);
+const commands = examples.filter(({ language }) => language === "sh").map(({ text }) => text);
 
 /** A folder of a recipe's own. */
 function makeFolder(name) {
@@ -60,20 +59,21 @@ function makeFolder(name) {
   return path;
 }
 
-describe("README", () => {
-  const here = examples.filter(
-    ({ id }) => !(id in ELSEWHERE) && !RECIPES.includes(id) && !id.startsWith("sh "),
-  );
+describe("README and docs", () => {
+  const here = examples.filter((each) => {
+    const id = idOf(each);
+    return !(id in ELSEWHERE) && !RECIPES.includes(id) && each.language !== "sh";
+  });
   // Programs with a comment for each line that they print.
   const whole = here.map(({ text }) => text).filter((text) => text.includes("console.log"));
 
-  it("has no example that no test runs", () => {
-    assert.equal(whole.length, 11);
-    const rest = here.filter(({ text }) => !whole.includes(text)).map(({ id }) => id);
+  it("have no example that no test runs", () => {
+    assert.equal(whole.length, 12);
+    const rest = here.filter(({ text }) => !whole.includes(text)).map(idOf);
     assert.deepEqual(rest, ["js Opening model files"]);
     for (const id of [...Object.keys(ELSEWHERE), ...RECIPES]) {
       assert.ok(
-        examples.some((example) => example.id === id),
+        examples.some((example) => idOf(example) === id),
         `there is no example "${id}"`,
       );
     }
@@ -82,10 +82,10 @@ describe("README", () => {
     }
   });
 
-  it("has an example that opens a model file", async () => {
+  it("have an example that opens a model file", async () => {
     const cwd = makeFolder("opening");
     writeFileSync(join(cwd, "model.gguf"), await makeLlama({ layers: 1 }));
-    const [{ text }] = here.filter(({ id }) => id === "js Opening model files");
+    const [{ text }] = here.filter((each) => idOf(each) === "js Opening model files");
     const { printed } = runRecipe(
       `${text}console.log(first.name, data.constructor.name, data.length);\n`,
       cwd,
@@ -95,7 +95,7 @@ describe("README", () => {
 
   for (const example of whole) {
     const [, names, from] = /^import { (.*) } from "(.*)";/.exec(example);
-    it(`has an example of ${names} from ${from} that prints the lines in its comments`, () => {
+    it(`have an example of ${names} from ${from} that prints the lines in its comments`, () => {
       const promised = [...example.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
         ([, text]) => text,
       );
@@ -110,16 +110,45 @@ describe("README", () => {
     });
   }
 
-  it("links to files that exist", () => {
-    const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, target]) => target);
-    const local = links.filter((target) => !/^[a-z]+:/.test(target));
-    assert.ok(local.length > 5);
-    for (const target of local) {
-      assert.ok(existsSync(new URL(`../../${target}`, import.meta.url)), `${target} is missing`);
+  it("link to files and headings that exist", () => {
+    // The name that GitHub gives a heading.
+    const anchorOf = (title) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-");
+    let count = 0;
+    for (const { path, text } of documents) {
+      for (const [, target] of text.matchAll(/\]\(([^)]+)\)/g)) {
+        if (/^[a-z]+:/.test(target)) continue;
+        count++;
+        const url = new URL(target, new URL(`../../${path}`, import.meta.url));
+        const anchor = url.hash.slice(1);
+        url.hash = "";
+        assert.ok(existsSync(url), `${path}: ${target} is missing`);
+        if (anchor === "") continue;
+        const titles = readFileSync(url, "utf8").matchAll(/^#+ (.*)$/gm);
+        const anchors = Array.from(titles, ([, title]) => anchorOf(title));
+        assert.ok(anchors.includes(anchor), `${path}: ${target} has no such heading`);
+      }
     }
+    assert.ok(count > 40, `${count} links`);
   });
 
-  it("names every command, and only existing ones", () => {
+  it("are each linked from README, which is short", () => {
+    const [{ text: readme }, ...others] = documents;
+    for (const { path } of others)
+      assert.ok(readme.includes(`](${path})`), `${path} is not linked`);
+    const lines = readme.trimEnd().split("\n");
+    assert.ok(lines.length <= 260, `${lines.length} lines`);
+    assert.deepEqual(
+      lines.filter((line) => line.length > 120),
+      [],
+    );
+  });
+
+  it("name every command in README, and only existing ones", () => {
+    const [{ text: readme }] = documents;
     const { scripts } = JSON.parse(
       readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
     );
@@ -134,13 +163,15 @@ describe("README", () => {
         `npm run ${name} is missing in the README`,
       );
     }
-    for (const [, name] of readme.matchAll(/\bnpm run ([\w:-]+)/g)) {
-      assert.ok(name in scripts, `there is no npm run ${name}`);
+    for (const { path, text } of documents) {
+      for (const [, name] of text.matchAll(/\bnpm run ([\w:-]+)/g)) {
+        assert.ok(name in scripts, `${path}: there is no npm run ${name}`);
+      }
     }
   });
 });
 
-describe("A recipe of README prints what its comments say", () => {
+describe("A recipe prints what its comments say", () => {
   it("A network in 4 bits, in 30 lines, on the network that reads digits", async () => {
     const cwd = makeFolder("digits");
     writeFileSync(join(cwd, "digits.safetensors"), await digitsFile());
@@ -205,7 +236,7 @@ describe("A recipe of README prints what its comments say", () => {
   });
 });
 
-describe("README's commands", inPosixShell, () => {
+describe("The commands of README and docs", inPosixShell, () => {
   const [install, oneFile, manyFiles, ...others] = commands;
   const shell = makeShell(folder);
 

@@ -1,24 +1,14 @@
-// The README's recipes in the projects they are for, copied from the README's text.
+// Recipes of README and docs in the projects they are for, copied from the text.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
+import { readRecipe } from "../js/support/processes/recipes.mjs";
 import { launchBrowser, openPage, serveFolder } from "./browser.mjs";
 import { example, promised } from "./example.mjs";
 import { makeProject, makeProjectOrSkip, versionOf, writeFiles } from "./project.mjs";
-
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-
-/** The code block of a language in the recipe with a title. */
-function recipe(title, language) {
-  const section = readme.split("\n### ").find((text) => text.startsWith(`${title}\n`));
-  assert.ok(section, `the README has no recipe "${title}"`);
-  const block = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(section);
-  assert.ok(block, `the recipe "${title}" has no ${language} block`);
-  return block[1];
-}
 
 /** Imports a file of a project's dependencies. */
 const importFrom = (project, ...path) =>
@@ -121,7 +111,7 @@ async function startRuntime(project) {
   });
 }
 
-describe("A recipe of the README", () => {
+describe("A recipe of README and docs", () => {
   let browser;
   before(async () => {
     browser = await launchBrowser();
@@ -146,7 +136,7 @@ describe("A recipe of the README", () => {
         "index.html": html("", '<script type="module" src="/out/main.js"></script>'),
         "icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',
         "main.js": REACT_PAGE,
-        "scores.jsx": recipe("A layer in React", "jsx"),
+        "scores.jsx": readRecipe("A layer in React", "jsx"),
       },
     });
     t.diagnostic(`React ${versionOf(project, "react")}`);
@@ -161,7 +151,7 @@ describe("A recipe of the README", () => {
   it("runs in Cloudflare's runtime, which compiles no WebAssembly at run time", async (t) => {
     const project = makeProjectOrSkip(t, "cloudflare", {
       tools: ["miniflare@4", "esbuild@0.25"],
-      files: { "worker.js": recipe("A Cloudflare Worker", "js") },
+      files: { "worker.js": readRecipe("A Cloudflare Worker", "js") },
     });
     if (!project) return;
     t.diagnostic(`miniflare ${versionOf(project, "miniflare")}`);
@@ -184,7 +174,7 @@ describe("A recipe of the README", () => {
     const project = makeProject("policy", { tools: ["vite@8"] });
     writeFiles(project, {
       "index.html": html(
-        recipe("A strict content security policy", "html"),
+        readRecipe("A strict content security policy", "html"),
         '<script type="module" src="/main.js"></script>',
       ),
       "public/icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',

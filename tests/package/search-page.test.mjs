@@ -1,18 +1,18 @@
 // The README's recipe of an index in a page: made on the first visit, loaded on the next ones.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { readRecipe } from "../js/support/processes/recipes.mjs";
 import { launchBrowser, serveFolder } from "./browser.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 it("an index stays in IndexedDB and its originals in the page's file system over reloads", async () => {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const [, recipe] = /### An index kept in a page\n[\s\S]*?```js\n([\s\S]*?)```/.exec(readme);
+  const recipe = readRecipe("An index kept in a page");
   const folder = mkdtempSync(join(tmpdir(), "zeropoint-search-page-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
   symlinkSync(join(root, "dist"), join(folder, "dist"), "dir");

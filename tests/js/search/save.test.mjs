@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -27,7 +27,7 @@ function changed(options, nameOf) {
   return index;
 }
 
-/** Reads a file as the README's lines of Python do. */
+/** Reads a file as the documented lines of Python do. */
 function readLikePython(data) {
   const view = new DataView(data.buffer, data.byteOffset);
   const start = 8 + Number(view.getBigUint64(0, true));
@@ -122,13 +122,13 @@ describe("save and load of an index", () => {
     }
   });
 
-  it("is read by the README's lines of Python", async (context) => {
+  it("is read by the documented lines of Python", async (context) => {
     const python = (script) => spawnSync("python3", ["-c", script], { encoding: "utf8" });
     if (python("import numpy").status !== 0) return context.skip("there is no Python with NumPy");
     const folder = mkdtempSync(join(tmpdir(), "zeropoint-search-"));
     after(() => rmSync(folder, { recursive: true, force: true }));
-    const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
-    const [, lines] = /```py\n(import json, numpy as np\n\ndata[\s\S]*?)```/.exec(readme);
+    const { readRecipe } = await import("../support/processes/recipes.mjs");
+    const lines = readRecipe("Searching vectors", "py");
     const index = changed({ metric: "dot" }, (i) => `row ${i}`);
     const file = join(folder, "index.safetensors");
     writeFileSync(file, await bytesOf(index));

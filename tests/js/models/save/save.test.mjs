@@ -200,7 +200,7 @@ describe("save", () => {
     });
   }
 
-  /** Dequantizes the tensor "w" of a file as the README describes its layout. */
+  /** Dequantizes the tensor "w" of a file as docs/files.md describes its layout. */
   function dequantizeByReadme({ tensors, dataOf, structure }) {
     const [[, { dtype, shape, groupSize }]] = structure.thing.items;
     const [rows, columns] = shape;
@@ -230,7 +230,7 @@ describe("save", () => {
     { dtype: "uint6", zeroPoint: "float", groupSize: 4 },
     { dtype: "int7", zeroPoint: "float", axis: 1 },
   ]) {
-    it(`writes the layout that the README describes: ${JSON.stringify(options)}`, async () => {
+    it(`writes the layout that docs/files.md describes: ${JSON.stringify(options)}`, async () => {
       const q = quantize(weights.fc1, options);
       const file = openBytes(await bytesOf({ w: q }));
       sameTensor(dequantizeByReadme(file), dequantize(q));

@@ -1,18 +1,38 @@
-// Runs the README's recipes in a folder with their files.
+// The examples of README and docs, and their runs in a folder with their files.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { save } from "zeropoint/models";
 import { loadModel } from "../../../../scripts/cost/model.mjs";
 
-/** The JavaScript of the recipe with a title. */
-export function readRecipe(title) {
-  const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
-  const [, section] = readme.split(`### ${title}\n`);
-  const [, recipe] = /```js\n([\s\S]*?)```/.exec(section);
-  return recipe;
+const root = new URL("../../../../", import.meta.url);
+
+/** README and the files of docs: their paths and texts. */
+export const documents = [
+  "README.md",
+  ...readdirSync(new URL("docs", root))
+    .sort()
+    .map((name) => `docs/${name}`),
+].map((path) => ({ path, text: readFileSync(new URL(path, root), "utf8") }));
+
+/** Every block of code: its language, the heading above it, and its text. */
+export const examples = documents.flatMap(({ path, text }) => {
+  let heading;
+  const blocks = [];
+  for (const [, title, language, code] of text.matchAll(/^#+ (.*)$|```(\w+)\n([\s\S]*?)```/gm)) {
+    if (title !== undefined) heading = title;
+    else blocks.push({ path, heading, language, text: code });
+  }
+  return blocks;
+});
+
+/** The first block of a language below the heading with a title. */
+export function readRecipe(title, language = "js") {
+  const found = examples.find((each) => each.heading === title && each.language === language);
+  if (found === undefined) throw new Error(`no document has a recipe "${title}" in ${language}`);
+  return found.text;
 }
 
 /** The lines that a recipe prints, by its comments. */
