@@ -1,23 +1,6 @@
 // Numbers of the lab as text.
 
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
-
-/** Bytes in decimal units, as file managers and hubs show them. @param {number} bytes */
-export function bytesText(bytes) {
-  let unit = 0;
-  let value = bytes;
-  while (value >= 999.5 && unit < UNITS.length - 1) {
-    value /= 1000;
-    unit++;
-  }
-  return `${unit === 0 ? value : value.toFixed(value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
-}
-
-/** @param {number} count */
-export const countText = (count) => count.toLocaleString("en");
-
-/** A count with its noun in the singular or plural. @param {number} count @param {string} noun */
-export const nounText = (count, noun) => `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
+import { bytesText, nounText } from "../shell/drawing/numbers.js";
 
 /** Names of formats that are not written as the package writes them. @type {Record<string, string>} */
 const FORMATS = { gguf: "GGUF", onnx: "ONNX", tfjs: "TensorFlow.js" };

@@ -1,12 +1,13 @@
 // The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
+import { startCalls } from "../shell/calls/client.js";
+import { nounText } from "../shell/drawing/numbers.js";
 import { toDom } from "../shell/drawing/tree.js";
+import { connectDrop } from "../shell/drop.js";
 import { makeScrollable } from "../shell/scrollable.js";
 import { turn } from "../shell/slices.js";
-import { startLab } from "./client.js";
-import { connectDrop } from "./drop.js";
-import { METRICS, nounText } from "./format.js";
+import { METRICS } from "./format.js";
 import { Layers } from "./layers.js";
 import { emptyState, fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
@@ -22,6 +23,7 @@ import { createProgress, REPLACED } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
 import { skeleton } from "./skeleton.js";
 import { analyzedText, foundText, problemText, showsText } from "./texts.js";
+import workerUrl from "./worker/lab-worker.js?worker&url";
 
 /** @typedef {import("./layers.js").Layer} Layer */
 
@@ -48,7 +50,9 @@ const isOfLab = (hash) => /^#lab(\?|$)/.test(hash);
 class Lab {
   #root;
   #announce;
-  #client = startLab((message) => this.#fail(`The lab's worker ended: ${message}`));
+  #client = startCalls(workerUrl, "lab", (message) =>
+    this.#fail(`The lab's worker ended: ${message}`),
+  );
   #state = fromLink(location.hash, Object.keys(METRICS));
   /** @type {any} */
   #header;

@@ -1,6 +1,7 @@
 // Why the plan gives a layer its scheme, and which tensors stay as they are.
 
-import { bytesText, fieldOf } from "./format.js";
+import { bytesText } from "../shell/drawing/numbers.js";
+import { fieldOf } from "./format.js";
 
 /** @typedef {import("./layers.js").Layer} Layer */
 

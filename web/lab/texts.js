@@ -1,6 +1,6 @@
 // Sentences about the file and the table.
 
-import { nounText } from "./format.js";
+import { nounText } from "../shell/drawing/numbers.js";
 import { keptByReason } from "./reasons.js";
 
 /** The end of an analysis in words. @param {import("./layers.js").Layers} layers */

@@ -3,11 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
-  bytesText,
   formatText,
   isEstimated,
   metricText,
-  nounText,
   shapeText,
   timeText,
 } from "../../../web/lab/format.js";
@@ -18,6 +16,7 @@ import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/fron
 import { groupBars } from "../../../web/lab/show/strip.js";
 import { showsText } from "../../../web/lab/texts.js";
 import { mainOf } from "../../../web/lab/worker/opened.js";
+import { bytesText, nounText } from "../../../web/shell/drawing/numbers.js";
 
 const METRICS = ["sqnr", "mse"];
 

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
-import { bytesText } from "../../../web/lab/format.js";
+import { bytesText } from "../../../web/shell/drawing/numbers.js";
 import { collect } from "../../js/support/files/formats.mjs";
 import { makeFolder, safetensors, smallModel, write } from "../../js/support/processes/cli.mjs";
 import { textOf, waitFor } from "../page.mjs";

@@ -1,8 +1,9 @@
 // Writes the quantized file: to a place the reader chooses, or through the browser's private file system.
 
+import { bytesText, nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { bytesText, formatText, metricWithUnit, nounText, plainNumber } from "../format.js";
+import { formatText, metricWithUnit, plainNumber } from "../format.js";
 import { outputName } from "../names.js";
 import { createProgress } from "../show/progress.js";
 
@@ -27,7 +28,7 @@ const TEXTS = ["Scheme", "Reason"];
 
 /**
  * @typedef {object} ShipContext
- * @property {(argument: any, options: import("../client.js").CallOptions) => Promise<any>} call
+ * @property {(argument: any, options: import("../../shell/calls/client.js").CallOptions) => Promise<any>} call
  * @property {() => { header: any, plan: any, count: number }} current  count: of files to write
  * @property {(choice: { format: string, target: string }) => void} onChoice  called when another output is chosen
  * @property {() => void} onWrite  called before a file is written

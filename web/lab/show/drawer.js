@@ -2,10 +2,10 @@
 
 import { scaleLinear } from "d3-scale";
 import { shownNumber } from "../../measure/tables.js";
+import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import {
-  bytesText,
   fieldOf,
   isEstimated,
   METRICS,

@@ -1,7 +1,8 @@
 // What the header of the file says: name, facts, metadata.
 
+import { bytesText, countText, nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText, countText, formatText, nounText } from "../format.js";
+import { formatText } from "../format.js";
 
 /**
  * @param {HTMLElement} parent

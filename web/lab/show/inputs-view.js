@@ -1,8 +1,9 @@
 // Inputs by drop: arrays that are used, each for a layer or an input of the model, and refused ones with the reason.
 
+import { nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { connectDrop } from "../drop.js";
-import { nounText, shapeText } from "../format.js";
+import { connectDrop } from "../../shell/drop.js";
+import { shapeText } from "../format.js";
 
 /** @typedef {import("../worker/inputs.js").Taken} Taken */
 

@@ -1,7 +1,7 @@
 // The tensors that a plan keeps as they are, with the reasons.
 
+import { nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { nounText } from "../format.js";
 
 /** Names of a reason that are shown. */
 const SHOWN = 50;

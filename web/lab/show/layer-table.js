@@ -6,8 +6,9 @@ import {
   observeElementRect,
   Virtualizer,
 } from "@tanstack/virtual-core";
+import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText, fieldOf, isEstimated, METRICS, metricText, shapeText } from "../format.js";
+import { fieldOf, isEstimated, METRICS, metricText, shapeText } from "../format.js";
 
 /**
  * @typedef {import("../format.js").Metric} Metric

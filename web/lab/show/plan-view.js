@@ -1,8 +1,8 @@
 // The size slider: a point of the frontier becomes a plan.
 
 import { scaleLinear, scaleLog } from "d3-scale";
+import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText } from "../format.js";
 import { placeLabels } from "./frontier-labels.js";
 
 const HEIGHT = 260;

@@ -1,8 +1,9 @@
 // A bar with the share that is done and the time left, with buttons to pause and to stop.
 
+import { Pause } from "../../shell/calls/client.js";
+import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { Pause } from "../client.js";
-import { bytesText, timeText } from "../format.js";
+import { timeText } from "../format.js";
 
 /** Why a run was aborted: another one takes its place. */
 export const REPLACED = "Replaced.";

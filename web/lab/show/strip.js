@@ -1,7 +1,7 @@
 // The overview strip: a bar for each tensor, as wide as its share of the file.
 
+import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText } from "../format.js";
 
 const WIDTH = 1000;
 /** Bars narrower than this, in thousandths of the strip, are joined with their neighbours. */

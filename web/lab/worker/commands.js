@@ -9,7 +9,7 @@ export { cornerOf, detail } from "./detail.js";
 export { addInputs, removeInputs } from "./inputs.js";
 export { quantize } from "./write.js";
 
-/** @typedef {import("./opened.js").Context} Context */
+/** @typedef {import("../../shell/calls/serve.js").Context} Context */
 
 /** Text of a value of the metadata, cut where it is long. @param {unknown} value */
 function metadataText(value) {

@@ -19,7 +19,7 @@ const CORNER = [64, 160];
  * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
  * is large, a histogram of the restored values and the errors in the first rows and columns.
  * @param {{ name: string, scheme: string, format: any }} argument  format: of the file to write
- * @param {import("./opened.js").Context} context
+ * @param {import("../../shell/calls/serve.js").Context} context
  */
 export async function detail({ name, scheme, format }, { signal }) {
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};

@@ -2,14 +2,6 @@
 
 import { openModel } from "zeropoint/models";
 
-/**
- * @typedef {object} Context
- * @property {AbortSignal} signal
- * @property {(event: any) => void} emit
- * @property {(event: any) => void} report  emits events of progress, of which a few a second are enough
- * @property {() => Promise<void>} ready  waits while the command is paused
- */
-
 /** @type {import("zeropoint/models").Model | undefined} */
 let model;
 

@@ -1,7 +1,7 @@
 // Where written files go: to the place that the reader chose, or to the origin's private file system, or to memory
 // where there is none, as in private windows.
 
-import { bytesText } from "../format.js";
+import { bytesText } from "../../shell/drawing/numbers.js";
 
 /**
  * @typedef {object} Sink  takes the bytes of a file, front to back

@@ -8,7 +8,7 @@ import { openFiles } from "./opened.js";
  * @param {import("zeropoint/models").Model} source
  * @param {File[]} written
  * @param {readonly { name: string, scheme: string }[]} rows  of the report of quantizeModel
- * @param {import("./opened.js").Context} context
+ * @param {import("../../shell/calls/serve.js").Context} context
  * @returns {Promise<{ tensors: number, problems: string[], largest: number }>} problems: tensors that are missing or
  *   cannot be compared, and kept tensors that differ; largest: the largest difference from the model
  */

@@ -5,7 +5,7 @@ import { feeds, opened } from "./opened.js";
 import { sinkOf } from "./sinks.js";
 import { verify } from "./verify.js";
 
-/** @typedef {import("./opened.js").Context} Context */
+/** @typedef {import("../../shell/calls/serve.js").Context} Context */
 
 /**
  * Writes the quantized files, then reads them again and compares them with the model.

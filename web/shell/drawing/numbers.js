@@ -17,3 +17,28 @@ export function formatNumber(value) {
         : String(Number(size.toPrecision(4)));
   return value < 0 ? `−${text}` : text;
 }
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+/** Bytes in decimal units, as file managers and hubs show them. @param {number} bytes */
+export function bytesText(bytes) {
+  let unit = 0;
+  let value = bytes;
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
+}
+
+/** @param {number} count */
+export const countText = (count) => count.toLocaleString("en");
+
+/** A count with its noun in the singular or plural. @param {number} count @param {string} noun */
+export const nounText = (count, noun) => `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/** A time of a few digits. @param {number} time  milliseconds */
+export function millisecondsText(time) {
+  if (time >= 999.5) return `${(time / 1000).toFixed(1)}\u00a0s`;
+  return `${time >= 9.95 ? time.toFixed(0) : time.toFixed(time < 0.095 ? 2 : 1)}\u00a0ms`;
+}

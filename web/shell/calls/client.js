@@ -1,7 +1,7 @@
-// The lab's worker: calls by name, with events, pauses and cancelling.
+// Calls of a worker's commands by name, with events, pauses and cancelling. The worker's end is serve.js.
 
-import { scriptUrl } from "../shell/trusted.js";
-import workerUrl from "./worker/lab-worker.js?worker&url";
+import { answerWithCore } from "../core/core.js";
+import { scriptUrl } from "../trusted.js";
 
 /**
  * @typedef {object} CallOptions
@@ -26,15 +26,22 @@ export class Pause extends EventTarget {
 }
 
 /**
- * Starts the worker that holds the opened model.
+ * Starts a worker whose commands are called.
+ * @param {string} url  of its script
+ * @param {string} name
  * @param {(message: string) => void} onLost  called if the worker ends by itself
  */
-export function startLab(onLost) {
-  const worker = new Worker(scriptUrl(workerUrl), { type: "module", name: "lab" });
+export function startCalls(url, name, onLost) {
+  const worker = new Worker(scriptUrl(url), { type: "module", name });
   /** @type {Map<number, { resolve: (value: any) => void, reject: (reason: Error) => void, onEvent?: (event: any) => void }>} */
   const calls = new Map();
   let last = 0;
-  worker.addEventListener("message", ({ data: { id, event, result, error } }) => {
+  worker.addEventListener("message", ({ data }) => {
+    if (data.type === "core") {
+      answerWithCore(data);
+      return;
+    }
+    const { id, event, result, error } = data;
     const call = calls.get(id);
     if (!call) return;
     if (event !== undefined) {
@@ -54,12 +61,12 @@ export function startLab(onLost) {
   });
 
   /**
-   * @param {string} name  of a function in worker/commands.js
+   * @param {string} command
    * @param {unknown} argument
    * @param {CallOptions} [options]
    * @returns {Promise<any>}
    */
-  function call(name, argument, { signal, pause, onEvent } = {}) {
+  function call(command, argument, { signal, pause, onEvent } = {}) {
     const id = ++last;
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -77,7 +84,7 @@ export function startLab(onLost) {
         way(value);
       };
       calls.set(id, { resolve: settle(resolve), reject: settle(reject), onEvent });
-      worker.postMessage({ id, name, argument });
+      worker.postMessage({ id, name: command, argument });
     });
   }
 
