@@ -20,7 +20,7 @@ export default defineConfig({
     ],
   },
   plugins: [
-    digits({ script: at("../scripts/cost/samples.mjs") }),
+    digits({ folder: at("../scripts/cost") }),
     limits({ script: at("../tests/bench/limits/build.mjs") }),
     notebooks({
       folder: at("notebooks"),

@@ -1,18 +1,19 @@
-// Makes the digits and the network of notebook 6, and the network as model files for the lab, before the page is built or
-// served, which imports the addresses of these files.
+// Makes the digits and the network of notebook 6, the network as model files for the lab, and the images that the search
+// view searches, before the page is built or served, which imports the addresses of these files.
 
 import { pathToFileURL } from "node:url";
 
 /**
- * @param {{ script: string }} options  scripts/cost/samples.mjs, loaded late: it needs the built package
+ * @param {{ folder: string }} options  scripts/cost, whose scripts are loaded late: they need the built package
  * @returns {import("vite").Plugin}
  */
-export function digits({ script }) {
+export function digits({ folder }) {
+  const script = (/** @type {string} */ name) => import(pathToFileURL(`${folder}/${name}`).href);
   return {
     name: "zeropoint-digits",
     async buildStart() {
-      const { makeSamples } = await import(pathToFileURL(script).href);
-      await makeSamples();
+      await (await script("samples.mjs")).makeSamples();
+      await (await script("images.mjs")).makeImages();
     },
   };
 }

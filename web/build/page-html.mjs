@@ -11,7 +11,7 @@ import { playgroundHtml } from "./playground-html.mjs";
 /** @typedef {import("./read-notebook.mjs").NotebookText} NotebookText */
 
 /** Views that the document has whole: their content is made by their scripts. */
-const WHOLE = ["lab"];
+const WHOLE = ["lab", "search"];
 
 /**
  * The document, and the files of its views.

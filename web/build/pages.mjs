@@ -22,7 +22,7 @@ import { keepUnits } from "./units.mjs";
  */
 export function readPages({ folder, benchmark }) {
   const measured = JSON.parse(readFileSync(benchmark, "utf8"));
-  return ["lab", "measure", "digit-planes", "many-machines"].map((id) => {
+  return ["lab", "search", "measure", "digit-planes", "many-machines"].map((id) => {
     const text = readFileSync(join(folder, `${id}.md`), "utf8");
     return readPage(text, id, measured);
   });
@@ -81,6 +81,7 @@ function blocksOf(measured) {
     circumstances: () => `<p>${escapeHtml(circumstances(measured))}</p>`,
     controls: () => toHtml(controls()),
     lab: () => toHtml(h("div", { class: "lab", hidden: true })),
+    search: () => toHtml(h("div", { class: "search", hidden: true })),
   };
 }
 

@@ -109,6 +109,10 @@ async function connect(view) {
     const { connectLab } = await import("../lab/lab.js");
     await turn();
     await connectLab(view, announce);
+  } else if (view.id === "search") {
+    const { connectSearch } = await import("../search/search.js");
+    await turn();
+    connectSearch(view, announce);
   } else if (view.id === "measure") {
     const { connectMeasure } = await import("../measure/measure.js");
     connectMeasure(view, announce);

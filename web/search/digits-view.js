@@ -1,0 +1,189 @@
+// A drawn digit and the nearest ones, by float32 values and by each kind of codes.
+
+import { bytesText, countText, millisecondsText } from "../shell/drawing/numbers.js";
+import { h, toDom } from "../shell/drawing/tree.js";
+import { connectPad } from "./pad.js";
+import { SEARCHES } from "./skeleton.js";
+
+/**
+ * @typedef {import("./worker/digits.js").Search} Search
+ * @typedef {import("./worker/digits.js").Shown} Shown
+ * @typedef {Record<"float32" | "int8" | "int4" | "binary" | "decided", Search>} Found
+ */
+
+const DIGITS = 10_000;
+
+/** Milliseconds without a stroke, after which the result is announced. */
+const REST = 700;
+
+/**
+ * @param {HTMLElement} element
+ * @param {{ call: (command: string, argument: unknown) => Promise<any>, announce: (message: string) => void,
+ *   show: (problem: string) => void }} page
+ */
+export function connectDigits(element, { call, announce, show }) {
+  const find = (/** @type {string} */ selector) =>
+    /** @type {HTMLElement} */ (element.querySelector(selector));
+  const status = find(".search-status");
+  /** @type {Promise<Record<string, number>> | undefined} */
+  let loading;
+  /** What is drawn, if it is not searched yet. @type {{ pixels: Float32Array | undefined } | undefined} */
+  let asked;
+  let isSearching = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let resting;
+
+  /** Loads the digits, once; after a failure again. @returns {Promise<Record<string, number>>} */
+  const load = () => {
+    if (loading) return loading;
+    status.textContent = "Loading 10,000 digits …";
+    loading = call("loadDigits", {}).then(({ bytes }) => bytes);
+    loading.then(
+      () => {
+        status.textContent = "10,000 digits of MNIST, 784 values each.";
+      },
+      () => {
+        loading = undefined;
+        status.textContent = "The digits could not be loaded.";
+      },
+    );
+    return loading;
+  };
+
+  /** Whether the paper was cleared since the last search began. */
+  const wasCleared = () => asked !== undefined && asked.pixels === undefined;
+
+  /** Searches for what was drawn last, until nothing newer is there. */
+  const search = async () => {
+    if (isSearching) return;
+    isSearching = true;
+    try {
+      while (asked) {
+        const { pixels } = asked;
+        asked = undefined;
+        if (!pixels) {
+          clearResults(element);
+          continue;
+        }
+        const bytes = await load();
+        const found = await call("nearest", { pixels });
+        show("");
+        if (wasCleared()) continue;
+        showFound(element, found, bytes);
+        clearTimeout(resting);
+        resting = setTimeout(() => announce(summaryOf(found)), REST);
+      }
+    } catch (error) {
+      show(/** @type {Error} */ (error).message);
+    } finally {
+      isSearching = false;
+    }
+  };
+
+  const pad = connectPad(/** @type {HTMLCanvasElement} */ (find(".search-pad")), (pixels) => {
+    element.classList.toggle("has-ink", pixels !== undefined);
+    if (!pixels) clearTimeout(resting);
+    asked = { pixels };
+    search();
+  });
+  find("[data-action='clear']").addEventListener("click", () => pad.clear());
+  let number = 0;
+  find(".search-take").addEventListener("click", async ({ target }) => {
+    const label = /** @type {Element} */ (target).closest("button")?.dataset.label;
+    if (label === undefined) return;
+    try {
+      await load();
+      // A prime distance: neighbours in the data are of one writer.
+      number += 97;
+      pad.show(await call("takeDigit", { label: Number(label), number }));
+    } catch (error) {
+      show(/** @type {Error} */ (error).message);
+    }
+  });
+}
+
+/** @param {HTMLElement} element @param {string} name @returns {(selector: string) => HTMLElement} */
+function columnOf(element, name) {
+  const column = /** @type {HTMLElement} */ (element.querySelector(`[data-search="${name}"]`));
+  return (selector) => /** @type {HTMLElement} */ (column.querySelector(selector));
+}
+
+/** @param {HTMLElement} element */
+function clearResults(element) {
+  for (const { name } of SEARCHES) {
+    const find = columnOf(element, name);
+    find(".search-hits").replaceChildren();
+    for (const part of [".search-facts", ".search-proof"]) find(part).textContent = "\u00a0";
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Found} found
+ * @param {Record<string, number>} bytes
+ */
+function showFound(element, found, bytes) {
+  const nearest = new Set(found.float32.hits.map(({ id }) => id));
+  for (const { name } of SEARCHES) {
+    const search = found[/** @type {keyof Found} */ (name)];
+    const find = columnOf(element, name);
+    find(".search-facts").textContent =
+      `${bytesText(bytes[name])} · ${millisecondsText(search.time)}`;
+    find(".search-hits").replaceChildren(
+      ...search.hits.map((hit) => digitElement(hit, nearest.has(hit.id))),
+    );
+    find(".search-proof").textContent = proofText(name, search, found);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Search} search
+ * @param {Found} found
+ */
+function proofText(name, { hits, proven, candidates }, { float32, decided }) {
+  if (name === "float32") return `Reads as ${mostOf(hits)}. All 10,000 products.`;
+  if (proven) return "Proven: no other digit belongs among these.";
+  if (candidates === DIGITS) return "Not proven: the bounds of signs exclude no digit here.";
+  const open = `Not proven: ${countText(candidates)} digits could be among the ten.`;
+  if (name !== "int8") return open;
+  const isSame = decided.hits.every(({ id }, i) => id === float32.hits[i].id);
+  const outcome = isSame ? "the ten of float32" : "the ten nearest";
+  return `${open} Their float32 values decide: ${outcome}, in order, proven; ${millisecondsText(decided.time)} in all.`;
+}
+
+/** @param {Shown[]} hits */
+function mostOf(hits) {
+  const counts = new Map();
+  for (const { label } of hits) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const [label, count] = [...counts].sort(([, a], [, b]) => b - a)[0];
+  return `${label} (${count} of ${hits.length})`;
+}
+
+/** @param {Found} found */
+function summaryOf({ float32, int8 }) {
+  const same = new Set(float32.hits.map(({ id }) => id));
+  const shared = int8.hits.filter(({ id }) => same.has(id)).length;
+  return `Reads as ${mostOf(float32.hits)}. int8 codes found ${shared} of the ten nearest.`;
+}
+
+/**
+ * @param {Shown} hit
+ * @param {boolean} isNearest  whether it is one of the ten nearest by float32 values
+ */
+function digitElement({ label, score, codes }, isNearest) {
+  const about = `${label}, cosine ${score.toFixed(3)}${isNearest ? "" : ", not among the ten of float32"}`;
+  const item = toDom(
+    h(
+      "li",
+      { class: isNearest ? null : "is-other", title: about },
+      h("canvas", { width: 28, height: 28, role: "img", "aria-label": about }),
+    ),
+  );
+  const canvas = /** @type {HTMLCanvasElement} */ (item.firstChild);
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const image = context.createImageData(28, 28);
+  for (const [i, code] of codes.entries()) image.data[4 * i + 3] = 17 * code;
+  context.putImageData(image, 0, 0);
+  return item;
+}

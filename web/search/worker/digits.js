@@ -1,0 +1,193 @@
+// The 10,000 digits: as float32 rows, and in an index for each kind of codes.
+
+import { dequantize, init, unpack } from "zeropoint";
+import { VectorIndex } from "zeropoint/search";
+import imagesUrl from "../../../build/cost/images.bin?url";
+import { pageCore } from "../../shell/core/worker-core.js";
+
+const [DIGITS, PIXELS, NEAREST] = [10_000, 784, 10];
+
+/** A search is timed by the median of so many runs. */
+const RUNS = 3;
+
+/** @typedef {"int8" | "int4" | "binary"} Codes */
+
+/**
+ * @typedef {object} Shown
+ * @property {number} id     of the digit
+ * @property {number} label  0 to 9
+ * @property {number} score  the cosine, of differences from the mean digit
+ * @property {Uint8Array} codes  of its 784 pixels, 0 (paper) to 15 (ink)
+ */
+
+/**
+ * @typedef {object} Search
+ * @property {Shown[]} hits
+ * @property {number} time   milliseconds
+ * @property {"order" | "members" | false} proven
+ * @property {number} candidates  digits that could be among the nearest
+ */
+
+/**
+ * @typedef {object} Digits
+ * @property {Uint8Array} codes   784 for each digit
+ * @property {Uint8Array} labels
+ * @property {Float32Array} mean  of all digits
+ * @property {Float32Array} rows  differences from the mean, of length 1
+ * @property {Record<Codes, VectorIndex<number>>} indexes
+ */
+
+/** @type {Digits | undefined} */
+let digits;
+
+/**
+ * Loads the digits.
+ * @returns {Promise<{ bytes: Record<"float32" | Codes, number> }>} what rows and codes take
+ */
+export async function loadDigits() {
+  const [bytes] = await Promise.all([loadImages(), init({ wasm: pageCore })]);
+  const packed = bytes.subarray(0, (DIGITS * PIXELS) / 2);
+  const labels = bytes.slice(packed.length);
+  const grey = unpack(packed, {
+    ...{ shape: [DIGITS, PIXELS], dtype: "uint4", scale: 1 / 15, zeroPoint: 0 },
+  });
+  const { data } = dequantize(grey);
+  const mean = meanOf(data);
+  for (let start = 0; start < data.length; start += PIXELS) {
+    normalize(data.subarray(start, start + PIXELS), mean);
+  }
+  const indexOf = (/** @type {Codes} */ dtype) => {
+    /** @type {VectorIndex<number>} */
+    const index = new VectorIndex({ dimensions: PIXELS, dtype });
+    index.add(data);
+    return index;
+  };
+  const indexes = { int8: indexOf("int8"), int4: indexOf("int4"), binary: indexOf("binary") };
+  digits = { codes: grey.data, labels, mean, rows: data, indexes };
+  // Codes, and 8 bytes for the scale and the error of each row.
+  const sized = (/** @type {number} */ bits) => DIGITS * ((PIXELS * bits) / 8 + 8);
+  return {
+    bytes: { float32: data.byteLength, int8: sized(8), int4: sized(4), binary: sized(1) },
+  };
+}
+
+/** @returns {Promise<Uint8Array>} */
+async function loadImages() {
+  const response = await fetch(imagesUrl);
+  if (!response.ok || !response.body) throw new Error(`${response.url} answers ${response.status}`);
+  const stream = response.body.pipeThrough(new DecompressionStream("gzip"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (bytes.length !== DIGITS * (PIXELS / 2 + 1)) throw new Error("the file of digits is damaged");
+  return bytes;
+}
+
+/** @param {Float32Array} data */
+function meanOf(data) {
+  const sums = new Float64Array(PIXELS);
+  for (let i = 0; i < data.length; i++) sums[i % PIXELS] += data[i];
+  return Float32Array.from(sums, (sum) => sum / DIGITS);
+}
+
+/**
+ * Makes a digit its difference from the mean, of length 1: the signs of its values say then where it has more ink
+ * than most, and the cosine is a sum of products.
+ * @param {Float32Array} row
+ * @param {Float32Array} mean
+ */
+function normalize(row, mean) {
+  let square = 0;
+  for (let i = 0; i < PIXELS; i++) {
+    row[i] -= mean[i];
+    square += row[i] * row[i];
+  }
+  const factor = square > 0 ? 1 / Math.sqrt(square) : 0;
+  for (let i = 0; i < PIXELS; i++) row[i] *= factor;
+}
+
+/** @returns {Digits} */
+function loaded() {
+  if (!digits) throw new Error("the digits are not loaded");
+  return digits;
+}
+
+/** Any digit of a label. @param {{ label: number, number: number }} argument  number: any, which of them */
+export function takeDigit({ label, number }) {
+  const { codes, labels } = loaded();
+  const first = labels.indexOf(label);
+  const count = labels.lastIndexOf(label) - first + 1;
+  const id = first + (number % count);
+  return codes.slice(id * PIXELS, (id + 1) * PIXELS);
+}
+
+/**
+ * Finds the digits nearest to an image: by float32 values, by each kind of codes, and by the values of the candidates
+ * that int8 leaves.
+ * @param {{ pixels: Float32Array }} argument  784 from 0 to 1
+ */
+export async function nearest({ pixels }) {
+  const { mean, rows, indexes } = loaded();
+  const query = pixels.slice();
+  normalize(query, mean);
+  const float32 = await timed(() => ({
+    ...{ hits: nearestRows(rows, query), proven: /** @type {const} */ ("order") },
+    candidates: NEAREST,
+  }));
+  const find = (/** @type {Codes} */ codes) => indexes[codes].search(query, { k: NEAREST });
+  // One after another: each is timed.
+  const int8 = await timed(() => find("int8"));
+  const int4 = await timed(() => find("int4"));
+  const binary = await timed(() => find("binary"));
+  const decided = await timed(() => indexes.int8.rescore(find("int8"), rowsOf));
+  return { float32, int8, int4, binary, decided };
+}
+
+/** The float32 rows of digits. @param {number[]} ids */
+function rowsOf(ids) {
+  const { rows } = loaded();
+  const result = new Float32Array(ids.length * PIXELS);
+  for (const [i, id] of ids.entries()) {
+    result.set(rows.subarray(id * PIXELS, (id + 1) * PIXELS), i * PIXELS);
+  }
+  return result;
+}
+
+/**
+ * @param {() => any} search  gives a result of a search, or a promise of it
+ * @returns {Promise<Search>}
+ */
+async function timed(search) {
+  const times = [];
+  let result;
+  for (let run = 0; run < RUNS; run++) {
+    const start = performance.now();
+    result = await search();
+    times.push(performance.now() - start);
+  }
+  const { codes, labels } = loaded();
+  const { hits, proven, candidates } = result;
+  const shown = hits.map((/** @type {{ id: number, score: number }} */ { id, score }) => ({
+    ...{ id, score, label: labels[id] },
+    codes: codes.slice(id * PIXELS, (id + 1) * PIXELS),
+  }));
+  const [, time] = times.sort((a, b) => a - b);
+  return { hits: shown, proven, candidates, time };
+}
+
+/**
+ * The nearest rows as an application without an index finds them: all products in plain JavaScript, then the largest.
+ * @param {Float32Array} rows
+ * @param {Float32Array} query
+ */
+function nearestRows(rows, query) {
+  /** @type {{ id: number, score: number }[]} */
+  const best = [];
+  for (let id = 0, start = 0; id < DIGITS; id++, start += PIXELS) {
+    let score = 0;
+    for (let i = 0; i < PIXELS; i++) score += rows[start + i] * query[i];
+    if (best.length === NEAREST && score <= best[NEAREST - 1].score) continue;
+    const place = best.findIndex((other) => other.score < score);
+    best.splice(place < 0 ? best.length : place, 0, { id, score });
+    best.length = Math.min(best.length, NEAREST);
+  }
+  return best;
+}
