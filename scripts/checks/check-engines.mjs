@@ -31,6 +31,11 @@ const ENGINES = [
     file: join("tests", "engines", "python-safetensors.test.mjs"),
   },
   {
+    title: "ONNX's own models and test data: to safetensors, npz and GGUF",
+    packages: [],
+    file: join("tests", "engines", "onnx-testdata.test.mjs"),
+  },
+  {
     title: "@huggingface/gguf",
     packages: ["@huggingface/gguf@0.4.6"],
     file: join("tests", "engines", "huggingface-gguf.test.mjs"),

@@ -145,12 +145,12 @@ function checkTensor(where: string, { name, shape, dtype }: WritableTensor): num
   const { blockLength } = dtypeInfo(dtype) as { blockLength: number };
   const byteLength = bytesOf(dtype, count);
   if (shape.length > 4 || (shape.at(-1) ?? 1) % blockLength !== 0 || byteLength === undefined) {
-    const takes = `at most 4 axes, the last a multiple of ${blockLength} for ${dtype}`;
-    throw rangeError(
-      "ZP_INVALID_SHAPE",
-      where,
-      `${label} must have ${takes}, got [${shape.join(", ")}]`,
-    );
+    const takes =
+      shape.length > 4
+        ? "at most 4 axes in a GGUF file"
+        : `a multiple of ${blockLength} as its last length for ${dtype}`;
+    const problem = `${label} must have ${takes}, got [${shape.join(", ")}]`;
+    throw rangeError("ZP_INVALID_SHAPE", where, problem);
   }
   return byteLength;
 }
@@ -163,9 +163,7 @@ function checkNames(where: string, kind: "tensor" | "key", names: readonly strin
       rangeError("ZP_INVALID_OPTION", where, `${kind} ${JSON.stringify(name)} ${problem}`);
     const { length } = new TextEncoder().encode(name);
     if (length > limit) {
-      throw refuse(
-        `must have a name of at most ${limit} bytes, as ggml has room for; it has ${length}`,
-      );
+      throw refuse(`must have a name of at most ${limit} bytes in a GGUF file; it has ${length}`);
     }
     if (kind === "key" && length === 0) throw refuse("must have a name");
     if (known.has(name)) throw refuse("must be there once");

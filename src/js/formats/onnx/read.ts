@@ -2,7 +2,7 @@
 // Source: onnx 1.20, onnx.proto. Fields that are not named here are passed over, and kept by every edit.
 
 import { fieldOf } from "../../base/fields.js";
-import { checkSource, type FileTensor, fileError, type Source } from "../source.js";
+import { checkSource, type FileTensor, fileError, renamedTensor, type Source } from "../source.js";
 import { OnnxTensor, type OpenExternal, STRING_TYPE, TensorParts, wrongWire } from "./tensor.js";
 import { BYTES, FIXED32, type Field, VARINT, WireReader } from "./wire.js";
 
@@ -160,6 +160,36 @@ export async function readOnnx(
   return { format: "onnx", source, irVersion, opsets, metadata, graph, functions, tensors };
 }
 
+/** A file of one TensorProto, as ONNX's test data are. */
+export interface OnnxTensorFile {
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly tensors: ReadonlyMap<string, FileTensor>;
+  /** What it holds instead of numbers. */
+  readonly unreadable: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads a file of one TensorProto. A tensor without a name is called "tensor".
+ * @throws {RangeError} `ZP_INVALID_FILE`, also for sequences of tensors, whose files begin alike
+ */
+export async function readTensorFile(
+  given: Source,
+  options: { readonly externalData?: OpenExternal } = {},
+  where = "readTensorFile",
+): Promise<OnnxTensorFile> {
+  const source = checkSource(where, given);
+  const parser = new Parser(new WireReader(where, source), options.externalData);
+  const tensors = new Map<string, FileTensor>();
+  const unreadable = new Map<string, string>();
+  const done = (parts: TensorParts, tensor: OnnxTensor | undefined): void => {
+    const name = parts.name === "" ? "tensor" : parts.name;
+    if (tensor === undefined) unreadable.set(name, "of text");
+    else tensors.set(name, tensor.name === name ? tensor : renamedTensor(tensor, name));
+  };
+  await parser.run(parser.tensorFile(done));
+  return { metadata: new Map(), tensors, unreadable };
+}
+
 /** What to do with the fields of a message, by number. */
 type Handlers = { readonly [number: number]: (field: Field) => Frame | undefined };
 
@@ -277,6 +307,20 @@ class Parser {
         return this.#function(body);
       }, 900),
     });
+  }
+
+  /** The fields of one tensor are the whole file. */
+  tensorFile(done: (parts: TensorParts, tensor: OnnxTensor | undefined) => void): Frame {
+    const { where, source } = this.reader;
+    const own = { number: 0, wire: BYTES, start: 0, tagEnd: 0, content: 0, end: source.size };
+    const { end, take, done: finish } = this.#tensor({ ...own, parent: undefined }, done);
+    const takeField = (inner: Field): Frame | undefined => {
+      if (inner.number === 3) {
+        throw fileError(where, inner.start, "one tensor", "a sequence, or a segment of a tensor");
+      }
+      return take(inner);
+    };
+    return { field: undefined, end, take: takeField, ...(finish && { done: finish }) };
   }
 
   /** A message of a key and a value. */

@@ -36,7 +36,7 @@ export type FormatDocument =
       readonly openExternal: (path: string) => Promise<Source>;
     }
   | { readonly format: "tfjs"; readonly tfjs: Tfjs }
-  | { readonly format: "npy" | "npz" };
+  | { readonly format: "npy" | "npz" | "pb" };
 
 /** An opened file: its format's own document, and how to read what lies beside it. */
 export type ModelDocument = FormatDocument & {

@@ -19,7 +19,7 @@ import { checkReadable } from "./sources.js";
 import { checkDecodable, readTiles } from "./values.js";
 
 /** A format of model files. */
-export type ModelFormat = "safetensors" | "gguf" | "onnx" | "npy" | "npz" | "tfjs";
+export type ModelFormat = "safetensors" | "gguf" | "onnx" | "npy" | "npz" | "tfjs" | "pb";
 
 /** A tensor of a model file. */
 export interface ModelTensor {

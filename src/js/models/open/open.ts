@@ -37,7 +37,7 @@ export interface OpenModelOptions {
   externalData?: ((path: string) => FileSource | Promise<FileSource>) | undefined;
 }
 
-const FORMATS: readonly ModelFormat[] = ["safetensors", "gguf", "onnx", "npy", "npz", "tfjs"];
+const FORMATS: readonly ModelFormat[] = ["safetensors", "gguf", "onnx", "npy", "npz", "tfjs", "pb"];
 
 /** Files by which a folder is opened. */
 const FOLDER_FILES = [
@@ -52,8 +52,8 @@ const FOLDER_FILES = [
 const FOLDER_ENDINGS = [/\.index\b[^/]*\.json$/, /\.safetensors$/, /\.gguf$/, /\.onnx$/];
 
 /**
- * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz or tfjs (model.json, or its
- * weights_manifest.json alone). Only headers are read; values are read when they are asked for. The file is not trusted.
+ * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz, tfjs (model.json, or its
+ * weights_manifest.json alone) or pb (one tensor of ONNX). Only headers are read; values are read when they are asked for. The file is not trusted.
  *
  * @param source  a path (of a folder, too), an address, which is read by ranges if the server has them, a `Blob` or
  *   `File`, bytes, a `Response`, a stream, or `{ size, read }`
@@ -224,11 +224,26 @@ async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat>
   const [json] = /^\s*[{[]/.exec(String.fromCharCode(...head)) ?? [];
   if (json?.endsWith("{")) return (await isShardIndex(where, file)) ? "safetensors" : "tfjs";
   if (json !== undefined) return "tfjs";
+  if (isTensorProto(head)) return "pb";
   if (head[0] === 0x08) return "onnx";
   const expected = `the beginning of a file of ${FORMATS.join(", ")}`;
   const [, , known] = NO_MODELS.find(([start, at]) => startsWith(head, start, at)) ?? [];
   const bytes = head.length === 0 ? "an empty file" : `bytes ${head.slice(0, 8).join(" ")}`;
   throw fileError(where, 0, expected, known ?? bytes);
+}
+
+/**
+ * Whether bytes begin a TensorProto of ONNX rather than a model: dims one by one, then the number of the data_type, where a
+ * model has text.
+ */
+function isTensorProto(head: Uint8Array): boolean {
+  let at = 0;
+  while (head[at] === 0x08) {
+    at++;
+    while (head[at] >= 0x80) at++;
+    at++;
+  }
+  return head[at] === 0x10 && head[at + 1] > 0 && head[at + 1] < 0x40;
 }
 
 /**

@@ -73,6 +73,11 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
     );
     return { metadata: onnx.metadata, tensors: new Map(named), document, weights };
   },
+  async pb({ file, openBeside }) {
+    const { readTensorFile } = await loadModule(where, import("../../formats/onnx/read.js"));
+    const found = await readTensorFile(file, { externalData: openBeside }, where);
+    return { ...found, document: { format: "pb" }, weights: [] };
+  },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
     return { ...(await readNpy(file, where)), document: { format: "npy" }, weights: [] };

@@ -14,7 +14,7 @@ export const OUTPUT_FORMATS: readonly OutputFormat[] = [
 
 /** The format that a model is written in by default. */
 export const defaultFormat = (format: ModelFormat): OutputFormat =>
-  format === "tfjs" ? "safetensors" : format;
+  format === "tfjs" ? "safetensors" : format === "pb" ? "npy" : format;
 
 /** The formats that a model can be written in: ONNX needs a graph, and npy files hold one tensor. */
 export const outputFormatsOf = ({ format, tensors }: Model): OutputFormat[] =>
