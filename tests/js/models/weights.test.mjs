@@ -605,6 +605,16 @@ describe("quantized weights of ONNX models", () => {
       sameValues(withoutNegativeZeros(got.data), values, file);
     });
 
+    it(`are written with these values in other formats: ${file}`, async () => {
+      const { model, weight } = await openFile();
+      for (const format of ["npz", "safetensors"]) {
+        const { files } = await quantizeModel(model, "keep", { format });
+        const written = await openModel(await collect(files[0].stream()));
+        const { data } = await written.read(weight.name);
+        sameValues(withoutNegativeZeros(data), values, `${file}: ${format}`);
+      }
+    });
+
     it(`are quantized tensors with these values: ${file}`, async () => {
       const { model, weight } = await openFile();
       const q = await model.readQuantized(weight.name);

@@ -43,10 +43,15 @@ export const toHalf = (file: FileTensor, values: ValueSource, dtype: HalfType): 
 
 /**
  * The values in a dtype that holds them exactly and that every format has.
+ * @param dtype  of the values: those of a quantized tensor are floats, whatever its codes are
  * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` if there is none
  */
-export function convert(file: FileTensor, values: ValueSource | undefined): OutputTensor {
-  const { name, dtype } = file;
+export function convert(
+  file: FileTensor,
+  values: ValueSource | undefined,
+  dtype: FileDType,
+): OutputTensor {
+  const { name } = file;
   if (values === undefined) {
     const problem = `tensor ${JSON.stringify(name)} of ${dtype} has no values to write in another dtype`;
     throw rangeError("ZP_UNSUPPORTED_DTYPE", "quantizeModel", problem);

@@ -140,7 +140,8 @@ export function floatBlockOf(
   if (tiles !== undefined && scale.dtype !== "float32") {
     const inputs = scale.dtype === "float8_e4m3fn" ? 16 : 32;
     const padded = tiledSize(tiles.rows, Math.ceil(columns / inputs));
-    const isPadded = scale.shape.length <= 2 && shapeSize(scale.shape) === shapeSize(padded);
+    // In two axes, or flat.
+    const isPadded = [String(padded), String(shapeSize(padded))].includes(String(scale.shape));
     block = isPadded && columns % inputs === 0 ? { rows: 1, columns: inputs } : undefined;
   } else block = scaleBlockOf(shape, scale.shape, config);
   if (block === undefined) return undefined;

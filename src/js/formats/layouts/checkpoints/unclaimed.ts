@@ -43,6 +43,9 @@ const OF_ACTIVATIONS =
 /** Whether a name within a module is that of a scale, or another number, of its activations. */
 export const isOfActivations = (name: string): boolean => OF_ACTIVATIONS.test(name);
 
+/** Names of codes that have a module of their own, in which everything belongs to them. */
+const ALONE = ["weight", "weight_packed", "qweight"];
+
 /** Names of ordinary tensors in the module of a weight. */
 const ORDINARY = /(^|_)bias$|^running_(mean|var)$|^num_batches_tracked$/;
 
@@ -121,7 +124,7 @@ export function findUnclaimed(
     const named = others.map((other) => [other, splitName(other)[1]] as const);
     const isOfCodes = (text: string): boolean => OF_CODES.test(text) && !OF_ACTIVATIONS.test(text);
     const beside = named.filter(([, text]) => {
-      if (own === "weight" && isCodes(dtype))
+      if (ALONE.includes(own) && isCodes(dtype))
         return !ORDINARY.test(text) && !OF_ACTIVATIONS.test(text);
       if (!isCodes(dtype)) return own === "weight" && CERTAIN.test(text);
       const goesOn = text.startsWith(`${own}_`) && !ORDINARY.test(text);

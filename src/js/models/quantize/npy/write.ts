@@ -76,7 +76,7 @@ function partsOf(
       ? toHalf(file, values, "float16")
       : isPlain
         ? keep(file)
-        : convert(file, values);
+        : convert(file, values, tensor.dtype);
     const widened = isPlain || isHalf ? undefined : `written as ${part.dtype}`;
     const why = [reason, widened].filter((each) => each !== undefined).join("; ");
     const row = {

@@ -160,7 +160,7 @@ function entryOf(
   const isForeign = dtype !== tensor.dtype && values !== undefined;
   const kept = (reason: string | undefined): Entry => {
     if (!isForeign && isSafetensorsDType(dtype)) return done([keep(file)], "keep", reason);
-    const part = convert(file, values);
+    const part = convert(file, values, tensor.dtype);
     return done(
       [part],
       "keep",
