@@ -34,7 +34,7 @@
  * | `ZP_INVALID_STATE` | TypeError, RangeError | saved state does not have the form that `toJSON` returns; an index was changed while its file was made |
  * | `ZP_INVALID_QCONFIG` | TypeError, RangeError | a QConfig is not a pair of observer classes or factories |
  * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for a feature that a layer lacks |
- * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
+ * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer; a method is called on another object than its own |
  * | `ZP_INVALID_ROW` | TypeError, RangeError | a row of an analysis lacks a field, or contradicts another row |
  * | `ZP_IMPOSSIBLE_BUDGET` | RangeError | no plan fits the budget; the message has the smallest that one fits |
  * | `ZP_INVALID_ID` | TypeError, RangeError | an id of a vector is not a string or a finite number |
@@ -99,14 +99,23 @@ export type ErrorCode =
 /** An error of this library: the class gives the kind of mistake, `code` the exact one. */
 export type ZeropointError = Error & { readonly code: ErrorCode };
 
+/** Gives an error its code. Its stack begins where the error was made: engines record ten frames. */
+function coded<E extends Error>(error: E, code: ErrorCode, make: unknown): E & ZeropointError {
+  (Error as { captureStackTrace?: (error: Error, below: unknown) => void }).captureStackTrace?.(
+    error,
+    make,
+  );
+  return Object.assign(error, { code });
+}
+
 /** The error for a value of the wrong kind. @param where  the function that was called */
 export function typeError(code: ErrorCode, where: string, problem: string): ZeropointError {
-  return Object.assign(new TypeError(`${where}: ${problem}`), { code });
+  return coded(new TypeError(`${where}: ${problem}`), code, typeError);
 }
 
 /** The error for a wrong value of the right kind. */
 export function rangeError(code: ErrorCode, where: string, problem: string): ZeropointError {
-  return Object.assign(new RangeError(`${where}: ${problem}`), { code });
+  return coded(new RangeError(`${where}: ${problem}`), code, rangeError);
 }
 
 /** The error for a call whose arguments are valid, but not in the present state. */
@@ -117,7 +126,7 @@ export function stateError(
   cause?: unknown,
 ): ZeropointError {
   const options = cause === undefined ? undefined : { cause };
-  return Object.assign(new Error(`${where}: ${problem}`, options), { code });
+  return coded(new Error(`${where}: ${problem}`, options), code, stateError);
 }
 
 /** The error for an instance used after `dispose()`. */
@@ -142,11 +151,14 @@ const OTHER_NAMES: Record<string, ErrorCode> = {
   kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
 };
 
-/** The error for a method that is called on a proxy of its object, which has none of its private fields. */
+/**
+ * The error for a method or accessor that is called on something else than an object of its class: on undefined, as
+ * after `const { forward } = layer`, or on a proxy, which has none of the private fields.
+ */
 export const notItself = (where: string): ZeropointError =>
   typeError(
     "ZP_INVALID_MODEL",
     where,
-    "it must be called on the object itself, got a proxy or another object; in Vue, markRaw(object) " +
-      "or shallowRef(object) keeps an object from becoming a proxy",
+    `it must be called on the object itself, as object.${where.split(".")[1] ?? "method"}, got another ` +
+      "object, a proxy or none; in Vue, markRaw(object) or shallowRef(object) keeps an object from becoming a proxy",
   );

@@ -2,15 +2,24 @@
 
 import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { INSPECT, OWN } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import type { TensorInput } from "../tensor/check.js";
 import type { Tensor } from "../tensor/tensor.js";
+
+/** Whether an object was made as a layer. */
+export let isLayer: (object: object) => boolean;
 
 /** A layer of a model: from a tensor to a tensor. */
 export abstract class Layer {
   /** The name of this class in `QConfigMapping.setObjectType`. */
   static readonly typeName: string = "Layer";
-  /** Type-level only: makes the class nominal, so that objects of similar shape are no layers. */
-  declare private readonly layer: never;
+  /** Makes the class nominal, so that objects of similar shape are no layers. */
+  readonly #layer = true;
+
+  static {
+    isLayer = (object) => #layer in object;
+    explainReceivers(Layer, "Layer", isLayer);
+  }
 
   /** @internal */
   constructor() {

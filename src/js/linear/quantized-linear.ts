@@ -7,6 +7,7 @@ import { notItself, rangeError, typeError } from "../base/errors.js";
 import { ownFields } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
+import { explainReceivers } from "../base/receivers.js";
 import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
@@ -25,7 +26,7 @@ import type { TorchQuantizedTensorInput } from "../torch/tensor.js";
 import { appendedRows, grownQParams } from "./append.js";
 import { runDynamic } from "./dynamic.js";
 import { type Batch, checkBias, checkInput } from "./input.js";
-import { Layer } from "./layer.js";
+import { isLayer, Layer } from "./layer.js";
 import {
   checkDynamicWeight,
   checkSource,
@@ -64,6 +65,10 @@ export class QuantizedLinear extends Layer {
   #qparams: AnyQParams;
   /** For dynamic activations; undefined for float32. */
   readonly #reduceRange: boolean | undefined;
+
+  static {
+    explainReceivers(QuantizedLinear, "QuantizedLinear", isLayer);
+  }
 
   /**
    * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
@@ -129,7 +134,6 @@ export class QuantizedLinear extends Layer {
   /** The weight's scale and zero point or offset, dtype, scheme and granularity; a copy on each access. */
   get qparams(): AnyQParams {
     const where = "QuantizedLinear.qparams";
-    if (!(#weight in this)) throw notItself(where);
     return copiedQParams(where, this.#qparams);
   }
 
@@ -172,7 +176,6 @@ export class QuantizedLinear extends Layer {
    */
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
-    if (!(#weight in this)) throw notItself(where);
     const weight = this.#weight;
     const core = this.#core;
     // Fast path for a loop that reuses its tensors: allocates nothing.
@@ -240,7 +243,6 @@ export class QuantizedLinear extends Layer {
     options?: AppendOptions,
   ): this {
     const where = "QuantizedLinear.append";
-    if (!(#weight in this)) throw notItself(where);
     const packed = this.#weight;
     const given = checkOptions(where, options, ["bias"]);
     packed.checkAlive(where);
@@ -269,7 +271,6 @@ export class QuantizedLinear extends Layer {
 
   /** Frees the layer's memory. A second call does nothing; a later `forward` throws. */
   dispose(): void {
-    if (!(#weight in this)) throw notItself("QuantizedLinear.dispose");
     this.#weight.dispose();
   }
 

@@ -4,6 +4,7 @@ import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { notItself, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN, show } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import { arrayName } from "../base/typed-arrays.js";
 import type { Observer } from "../observers/observer.js";
 import type { QConfig } from "../observers/qconfig.js";
@@ -42,6 +43,12 @@ export interface PreparedLayer extends NamedLayer {
 export class PreparedModel {
   /** The float model. */
   declare readonly model: Sequential;
+
+  static {
+    explainReceivers(PreparedModel, "PreparedModel", (object) =>
+      layersByModel.has(object as PreparedModel),
+    );
+  }
 
   /** @internal */
   constructor(model: Sequential, layers: readonly PreparedLayer[]) {

@@ -7,6 +7,7 @@ import { makeDisposable } from "../base/disposable.js";
 import { notItself, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import type { Core } from "../core/core.js";
 import { QuantizedLinear } from "../linear/quantized-linear.js";
 import { unpackLinear } from "../linear/unpack-linear.js";
@@ -31,6 +32,10 @@ export class QuantizedModel {
   readonly #steps: readonly Step[];
   readonly #core: Core;
   #isDisposed = false;
+
+  static {
+    explainReceivers(QuantizedModel, "QuantizedModel", (object) => #core in object);
+  }
 
   /** @internal */
   constructor(core: Core, model: Sequential | undefined, layers: readonly ConvertedLayer[]) {
@@ -76,7 +81,6 @@ export class QuantizedModel {
    */
   forward(x: TensorInput): Tensor {
     const where = "QuantizedModel.forward";
-    if (!(#core in this)) throw notItself(where);
     this.#checkAlive(where);
     return this.#floats(runLayers<Step, Flow>(this.#steps, x, runStep));
   }
@@ -124,7 +128,6 @@ export class QuantizedModel {
 
   /** Frees the layers' memory. A second call does nothing; a later `forward` throws. */
   dispose(): void {
-    if (!(#core in this)) throw notItself("QuantizedModel.dispose");
     this.#isDisposed = true;
     for (const converted of convertedOf(this)) converted.dispose();
   }

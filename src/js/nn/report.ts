@@ -1,6 +1,7 @@
 // Report on a quantized model: its size, and each layer's error against the float model.
 
 import { INSPECT } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import type { Core } from "../core/core.js";
 import { runOn } from "../core/init.js";
 import type { Layer } from "../linear/layer.js";
@@ -46,6 +47,10 @@ export class ModelReport {
   declare readonly floatSizeInBytes: number;
   /** SQNR of the model's output against the float model's, in dB; undefined if no input was given. */
   declare readonly outputSqnr: number | undefined;
+
+  static {
+    explainReceivers(ModelReport, "ModelReport", (object) => Object.hasOwn(object, "layers"));
+  }
 
   /** @internal */
   constructor(layers: readonly LayerReport[]) {

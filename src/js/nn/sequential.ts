@@ -1,10 +1,11 @@
 // A model: a sequence of layers.
 
 import { wrongKind } from "../base/check.js";
-import { notItself, typeError, type ZeropointError } from "../base/errors.js";
+import { typeError, type ZeropointError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import { isPlainObject } from "../base/options.js";
-import { computesAs, Layer } from "../linear/layer.js";
+import { explainReceivers } from "../base/receivers.js";
+import { computesAs, isLayer, Layer } from "../linear/layer.js";
 import type { TensorInput } from "../tensor/check.js";
 import { asTensor, type Tensor } from "../tensor/tensor.js";
 import { checkLayer } from "./layers/function.js";
@@ -37,6 +38,10 @@ export interface NamedLayer {
 export class Sequential extends Layer {
   static override readonly typeName = "Sequential";
   readonly #children: readonly NamedLayer[];
+
+  static {
+    explainReceivers(Sequential, "Sequential", isLayer);
+  }
 
   /**
    * @param layers  layers by name, in order; or a list or sequence of layers, which are then named
@@ -77,7 +82,6 @@ export class Sequential extends Layer {
 
   /** @internal The layers as given; inner models are themselves. */
   get children(): readonly NamedLayer[] {
-    if (!(#children in this)) throw notItself("Sequential");
     return this.#children;
   }
 

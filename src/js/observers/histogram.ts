@@ -3,12 +3,13 @@
 import { checkInteger } from "../base/check.js";
 import { checkStatus, rangeError, typeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
+import { explainReceivers } from "../base/receivers.js";
 import { copyOf, elementName, newArray } from "../base/typed-arrays.js";
 import type { CheckedTensor } from "../tensor/check.js";
 import { oneSlice } from "../tensor/granularity.js";
 import { countIntoBins, rangesOf, type ValueRange } from "../tensor/range.js";
 import { Tensor } from "../tensor/tensor.js";
-import { fromJSONNumbers, type ObservedQParams, toJSONNumbers } from "./observer.js";
+import { fromJSONNumbers, isObserver, type ObservedQParams, toJSONNumbers } from "./observer.js";
 import { infoOf, PER_TENSOR } from "./options.js";
 import {
   checkFiniteRanges,
@@ -55,6 +56,10 @@ export class HistogramObserver extends RangeObserver {
   /** The number of equal bins that divide the range. */
   declare readonly bins: number;
   #histogram: Float32Array;
+
+  static {
+    explainReceivers(HistogramObserver, "HistogramObserver", isObserver);
+  }
 
   /**
    * @throws {RangeError|TypeError} as `MinMaxObserver`; `ZP_INVALID_OPTION` for bins that are

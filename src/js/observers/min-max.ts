@@ -4,10 +4,12 @@ import { checkFinite, checkInteger } from "../base/check.js";
 import { rangeError } from "../base/errors.js";
 import { fixFields, ownFields } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import type { CheckedTensor } from "../tensor/check.js";
 import { axisOf, oneSlice } from "../tensor/granularity.js";
 import { rangesOf } from "../tensor/range.js";
 import { aroundAxis } from "../tensor/shape.js";
+import { isObserver } from "./observer.js";
 import { PER_CHANNEL, PER_TENSOR, type QScheme } from "./options.js";
 import {
   checkFiniteRanges,
@@ -38,6 +40,10 @@ export interface MovingAveragePerChannelObserverOptions
 
 /** One range for the whole tensor. */
 abstract class PerTensorMinMaxObserver extends RangeObserver {
+  static {
+    explainReceivers(PerTensorMinMaxObserver, "PerTensorMinMaxObserver", isObserver);
+  }
+
   /** @internal */
   protected override update(where: string, { data, size }: CheckedTensor): void {
     if (size === 0) return;
@@ -63,6 +69,10 @@ abstract class PerTensorMinMaxObserver extends RangeObserver {
  */
 export class MinMaxObserver extends PerTensorMinMaxObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.MinMaxObserver";
+
+  static {
+    explainReceivers(MinMaxObserver, "MinMaxObserver", isObserver);
+  }
 
   /**
    * @throws {RangeError} `ZP_INVALID_QSCHEME` for a per-channel qscheme, or a symmetric one with
@@ -105,6 +115,10 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
   /** c: the weight of a batch in the range. */
   declare readonly averagingConstant: number;
 
+  static {
+    explainReceivers(MovingAverageMinMaxObserver, "MovingAverageMinMaxObserver", isObserver);
+  }
+
   /** @throws {RangeError|TypeError} as `MinMaxObserver` */
   constructor(options?: MovingAverageObserverOptions) {
     super(options, ["averagingConstant"], PER_TENSOR);
@@ -121,6 +135,10 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
 abstract class ChannelMinMaxObserver extends RangeObserver {
   /** The axis of the channels, as given: negative counts from the end. */
   declare readonly chAxis: number;
+
+  static {
+    explainReceivers(ChannelMinMaxObserver, "ChannelMinMaxObserver", isObserver);
+  }
 
   /** @internal */
   constructor(options: unknown, known: readonly string[]) {

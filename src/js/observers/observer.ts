@@ -1,10 +1,11 @@
 // batches -> qparams: the base of all of PyTorch's observers.
 
 import { wrongKind } from "../base/check.js";
-import { rangeError, type ZeropointError } from "../base/errors.js";
+import { notItself, rangeError, type ZeropointError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
 import { INSPECT } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
+import { explainReceivers } from "../base/receivers.js";
 import { newArray } from "../base/typed-arrays.js";
 import type { TensorInput } from "../tensor/check.js";
 import type { Tensor } from "../tensor/tensor.js";
@@ -38,6 +39,9 @@ export interface ObserverJSON {
   readonly state: Readonly<Record<string, unknown>>;
 }
 
+/** Whether an object was made as an observer. */
+export let isObserver: (object: object) => boolean;
+
 /**
  * Base class of observers, which collect statistics of tensors. Most of them choose qparams from the
  * statistics.
@@ -47,6 +51,13 @@ export abstract class Observer {
   static readonly pythonName: string = "torch.ao.quantization.observer.ObserverBase";
   /** The options of the constructor, without defaults. */
   declare readonly options: Readonly<Record<string, unknown>>;
+
+  readonly #observer = true;
+
+  static {
+    isObserver = (object) => #observer in object;
+    explainReceivers(Observer, "Observer", isObserver);
+  }
 
   /** @internal */
   constructor(options: unknown, known: readonly string[]) {
@@ -118,7 +129,7 @@ export abstract class Observer {
     options: Partial<OptionsOf<C>>,
   ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
-    return partial(constructorOf(this), options);
+    return partial(constructorOf("Observer.withArgs", this), options);
   }
 
   /**
@@ -133,7 +144,7 @@ export abstract class Observer {
     options: { readonly [K in keyof OptionsOf<C>]?: () => OptionsOf<C>[K] },
   ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
-    return partialCallable(constructorOf(this), options);
+    return partialCallable(constructorOf("Observer.withCallableArgs", this), options);
   }
 
   /**
@@ -147,7 +158,7 @@ export abstract class Observer {
    */
   static fromJSON<C extends ObserverClass>(this: C, json: ObserverJSON): InstanceType<C> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
-    const make = constructorOf(this);
+    const make = constructorOf("Observer.fromJSON", this);
     const name = shortName(make);
     const where = `${name}.fromJSON`;
     const { observer, options, state } = checkRecord(where, "json", json);
@@ -179,8 +190,12 @@ export type OptionsOf<C extends ObserverClass> = C extends new (
 
 /** A class with the types of its options and instances, which TypeScript does not infer from `C`. */
 function constructorOf<C extends ObserverClass>(
+  where: string,
   observerClass: C,
 ): ObserverConstructor<InstanceType<C>, OptionsOf<C>> {
+  if (!((observerClass as { prototype?: unknown } | undefined)?.prototype instanceof Observer)) {
+    throw notItself(where);
+  }
   return observerClass as unknown as ObserverConstructor<InstanceType<C>, OptionsOf<C>>;
 }
 

@@ -4,12 +4,19 @@ import { checkBoolean, wrongKind, wrongNumber } from "../base/check.js";
 import { DTYPES } from "../base/dtype.js";
 import { typeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
+import { explainReceivers } from "../base/receivers.js";
 import { copyLike } from "../base/typed-arrays.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkZeroPoint } from "../tensor/codes.js";
 import { copyTensor, Tensor } from "../tensor/tensor.js";
 import { IntegerTensor } from "../torch/integer-tensor.js";
-import { fromJSONNumbers, type ObservedQParams, Observer, toJSONNumbers } from "./observer.js";
+import {
+  fromJSONNumbers,
+  isObserver,
+  type ObservedQParams,
+  Observer,
+  toJSONNumbers,
+} from "./observer.js";
 import {
   checkEps,
   checkLimit,
@@ -32,6 +39,10 @@ const PLACEHOLDER_DTYPES: readonly PlaceholderDType[] = [
 
 /** Base of observers that choose no qparams. Its methods do nothing, or throw. */
 abstract class PassiveObserver extends Observer {
+  static {
+    explainReceivers(PassiveObserver, "Observer", isObserver);
+  }
+
   observe<X extends TensorInput>(x: X): X {
     return x;
   }
@@ -166,6 +177,10 @@ export class RecordingObserver extends PassiveObserver {
   declare readonly dtype: PlaceholderDType;
   #tensors: Tensor[] = [];
 
+  static {
+    explainReceivers(RecordingObserver, "RecordingObserver", isObserver);
+  }
+
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: RecordingObserverOptions) {
     super(options, ["dtype"]);
@@ -256,6 +271,10 @@ export class FixedQParamsObserver extends PassiveObserver {
   declare readonly quantMin: number;
   /** The largest code. */
   declare readonly quantMax: number;
+
+  static {
+    explainReceivers(FixedQParamsObserver, "FixedQParamsObserver", isObserver);
+  }
 
   /**
    * @throws {TypeError|RangeError} `ZP_INVALID_SCALE` if it is not finite (a scale <= 0 is accepted here,

@@ -5,6 +5,7 @@ import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { typeError } from "../base/errors.js";
 import { INSPECT, kindOf, show } from "../base/format-value.js";
 import { checkOptions, isPlainObject } from "../base/options.js";
+import { explainReceivers } from "../base/receivers.js";
 import type { FittingScheme, OneGranularity, QuantizeOptions } from "../quantize/options.js";
 import { QConfig } from "./qconfig.js";
 
@@ -46,6 +47,10 @@ const WEIGHT_ONLY_OPTIONS = [
 export class WeightOnlyQConfig {
   /** The given options. */
   declare readonly options: Readonly<WeightOnlyOptions>;
+
+  static {
+    explainReceivers(WeightOnlyQConfig, "WeightOnlyQConfig", Object.isFrozen);
+  }
 
   /**
    * @param options  options of `quantize` that choose qparams, or `bits`; checked when a model is
@@ -165,6 +170,10 @@ export class QConfigMapping {
   readonly #types = new Map<string, LayerQConfig>();
   readonly #patterns = new Map<string, readonly [test: RegExp, qconfig: LayerQConfig]>();
   readonly #names = new Map<string, LayerQConfig>();
+
+  static {
+    explainReceivers(QConfigMapping, "QConfigMapping", (object) => #global in object);
+  }
 
   /** @throws {TypeError} `ZP_INVALID_QCONFIG` for any argument, which would be ignored */
   constructor(...given: never[]) {

@@ -3,6 +3,7 @@
 import { typeError } from "../base/errors.js";
 import { INSPECT, show } from "../base/format-value.js";
 import { checkObject, checkOptions } from "../base/options.js";
+import { explainReceivers } from "../base/receivers.js";
 import { type Bind, REBIND } from "../core/create.js";
 import { Observer, type ObserverClass } from "./observer.js";
 import { type AnyObserverFactory, isFactory, shortName, valueText } from "./with-args.js";
@@ -38,6 +39,10 @@ export class QConfig {
   declare readonly activation: ObserverSource | null;
   /** Creates the observer of weights; null for none. */
   declare readonly weight: ObserverSource | null;
+
+  static {
+    explainReceivers(QConfig, "QConfig", Object.isFrozen);
+  }
 
   /**
    * @throws {TypeError} `ZP_INVALID_QCONFIG` for an observer itself, or for anything else that is

@@ -3,6 +3,7 @@
 import { checkBoolean } from "../base/check.js";
 import { checkStatus, notItself, rangeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
+import { explainReceivers } from "../base/receivers.js";
 import { newArray } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
@@ -12,7 +13,13 @@ import { Tensor } from "../tensor/tensor.js";
 import { IntegerTensor } from "../torch/integer-tensor.js";
 import { checkCompat } from "../torch/options.js";
 import { calculateQParams } from "../torch/qparams.js";
-import { fromJSONNumbers, type ObservedQParams, Observer, toJSONNumbers } from "./observer.js";
+import {
+  fromJSONNumbers,
+  isObserver,
+  type ObservedQParams,
+  Observer,
+  toJSONNumbers,
+} from "./observer.js";
 import {
   checkCodeRange,
   checkEps,
@@ -78,6 +85,10 @@ export abstract class RangeObserver extends Observer {
   declare readonly eps: number;
   /** Whether the observer is for a layer that chooses qparams on the fly. */
   declare readonly isDynamic: boolean;
+
+  static {
+    explainReceivers(RangeObserver, "Observer", isObserver);
+  }
 
   /** @internal */
   constructor(options: unknown, known: readonly string[], qschemes: readonly QScheme[]) {

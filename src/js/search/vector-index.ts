@@ -8,6 +8,7 @@ import { makeDisposable } from "../base/disposable.js";
 import { notItself, rangeError, typeError } from "../base/errors.js";
 import { INSPECT, OWN } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
+import { explainReceivers } from "../base/receivers.js";
 import { type NumberArray, setArray } from "../base/typed-arrays.js";
 import { activeCore } from "../core/init.js";
 import type { QuantizedTensorInput } from "../quantize/quantized-tensor.js";
@@ -155,6 +156,10 @@ function checkLayout(where: string, options: unknown): VectorLayout {
  * // [{ id: "x", score: 1, error: 0 }, { id: "xy", score: 0.6000000095367429, error: 0 }]
  */
 export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMetric = "cosine"> {
+  static {
+    explainReceivers(VectorIndex, "VectorIndex", (object) => allParts.has(object));
+  }
+
   /**
    * @param options.dimensions  the number of values of each vector
    * @param options.metric      `"cosine"` (default), `"dot"` or `"euclidean"`
@@ -443,8 +448,7 @@ export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMe
 
   /** Frees the memory. A second call does nothing; everything else throws `ZP_DISPOSED` then. */
   dispose(): void {
-    const parts = allParts.get(this);
-    if (parts === undefined) throw notItself("VectorIndex.dispose");
+    const parts = allParts.get(this) as IndexParts;
     parts.rows.dispose();
     parts.ids.clear();
   }
@@ -454,8 +458,7 @@ export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMe
 
   /** The index as text. @example String(new VectorIndex({ dimensions: 2 })) // "VectorIndex(dimensions=2, metric=cosine, dtype=int8, size=0)" */
   toString(): string {
-    const parts = allParts.get(this);
-    if (parts === undefined) return "VectorIndex(a proxy)";
+    const parts = allParts.get(this) as IndexParts;
     const { dimensions, metric, dtype } = parts.rows.layout;
     return `VectorIndex(dimensions=${dimensions}, metric=${metric}, dtype=${dtype}, size=${parts.rows.size})`;
   }

@@ -4,6 +4,7 @@ import { wrongKind } from "../base/check.js";
 import { rangeError } from "../base/errors.js";
 import { fieldsOf } from "../base/fields.js";
 import { INSPECT, showShape } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import { arrayName, copyOf, type NumberArray, newArray } from "../base/typed-arrays.js";
 import { type CheckedTensor, checkNested, checkTensor, type TensorInput } from "./check.js";
 import { checkOut } from "./codes.js";
@@ -20,6 +21,10 @@ export class Tensor {
   declare readonly data: Float32Array;
   /** The length of each axis, outermost first; empty for a single value. */
   declare readonly shape: readonly number[];
+
+  static {
+    explainReceivers(Tensor, "Tensor", (object) => Object.hasOwn(object, "data"));
+  }
 
   /** @internal */
   constructor(data: Float32Array, shape: readonly number[]) {

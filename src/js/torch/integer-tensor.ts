@@ -1,6 +1,7 @@
 // Tensors of integers, printed as by PyTorch.
 
 import { INSPECT } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import { formatTensor } from "../tensor/print.js";
 
 /** Integers in row-major order with a shape, printed as by PyTorch. Plain data. */
@@ -13,6 +14,10 @@ export class IntegerTensor<
   declare readonly shape: readonly number[];
   /** The dtype of PyTorch's tensor; int64 values are stored as int32. */
   declare readonly dtype: "int8" | "uint8" | "int32" | "int64";
+
+  static {
+    explainReceivers(IntegerTensor, "IntegerTensor", (object) => Object.hasOwn(object, "data"));
+  }
 
   /** @internal */
   constructor(data: Data, shape: readonly number[], dtype: IntegerTensor["dtype"]) {

@@ -5,6 +5,7 @@ import { type CodesByQDType, DTYPES, type QDType } from "../base/dtype.js";
 import { rangeError } from "../base/errors.js";
 import { fieldsOf } from "../base/fields.js";
 import { INSPECT, show } from "../base/format-value.js";
+import { explainReceivers } from "../base/receivers.js";
 import { arrayLength, isArray } from "../base/typed-arrays.js";
 import { QuantizedFields, readQuantized, type TensorInput } from "../tensor/check.js";
 import { checkCodes } from "../tensor/codes.js";
@@ -69,6 +70,12 @@ export class TorchQuantizedTensor<
   declare readonly zeroPoint: G extends "perTensor" ? number : ChannelZeroPoints;
   /** Per channel: the axis, counted from 0. */
   declare readonly axis: G extends "perChannel" ? number : undefined;
+
+  static {
+    explainReceivers(TorchQuantizedTensor, "TorchQuantizedTensor", (object) =>
+      Object.hasOwn(object, "data"),
+    );
+  }
 
   /** @internal */
   constructor(

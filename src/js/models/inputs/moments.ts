@@ -2,6 +2,7 @@
 
 import { checkInteger } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { asTensor } from "../../tensor/tensor.js";
@@ -25,6 +26,10 @@ export class InputMoments {
   /** Row i, column j >= i. */
   readonly #products: Float64Array | undefined;
   #samples = 0;
+
+  static {
+    explainReceivers(InputMoments, "InputMoments", (object) => #squares in object);
+  }
 
   /** @param length  inputs of an output @throws {TypeError | RangeError} `ZP_INVALID_OPTION` */
   constructor(length: number) {

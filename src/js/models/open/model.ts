@@ -4,6 +4,7 @@ import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
 import { define, fieldOf, fixFields } from "../../base/fields.js";
 import { INSPECT, show, showShape } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
@@ -73,6 +74,7 @@ export class Model {
       return weight && Object.values(weight.parts);
     };
     weightsOf = (model) => model.#weights;
+    explainReceivers(Model, "Model", (object) => #document in object);
   }
 
   /** @internal */

@@ -1,12 +1,17 @@
 // Elementwise layers.
 
-import { Layer } from "../../linear/layer.js";
+import { explainReceivers } from "../../base/receivers.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { copyTensor, type Tensor } from "../../tensor/tensor.js";
 
 /** An elementwise layer. The function is private: a subclass can change only `forward`. */
 abstract class Elementwise extends Layer {
   readonly #map: (value: number) => number;
+
+  static {
+    explainReceivers(Elementwise, "Layer", isLayer);
+  }
 
   /** @internal */
   constructor(map: (value: number) => number) {

@@ -4,6 +4,7 @@ import type { Codes } from "../../base/dtype.js";
 import { rangeError } from "../../base/errors.js";
 import { define, fieldsOf, fixFields } from "../../base/fields.js";
 import { show, showShape } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import {
   checkStillThere,
   copyOf,
@@ -13,7 +14,7 @@ import {
   subarrayOf,
 } from "../../base/typed-arrays.js";
 import { activeCore, runOn } from "../../core/init.js";
-import { Layer } from "../../linear/layer.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import {
   type AnyQuantizedTensor,
@@ -138,6 +139,10 @@ export class Embedding extends Layer {
   declare readonly numEmbeddings: number;
   /** The number of values of a row. */
   declare readonly embeddingDim: number;
+
+  static {
+    explainReceivers(Embedding, "Embedding", isLayer);
+  }
 
   /**
    * @param weight  float32 of shape [numEmbeddings, embeddingDim], or a quantized tensor of that shape

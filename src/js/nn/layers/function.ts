@@ -2,7 +2,8 @@
 
 import { typeError } from "../../base/errors.js";
 import { kindOf, show } from "../../base/format-value.js";
-import { Layer } from "../../linear/layer.js";
+import { explainReceivers } from "../../base/receivers.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { asTensor, type Tensor } from "../../tensor/tensor.js";
 
@@ -10,6 +11,10 @@ import { asTensor, type Tensor } from "../../tensor/tensor.js";
 export class FunctionLayer extends Layer {
   static override readonly typeName = "Function";
   readonly #run: (x: Tensor) => TensorInput;
+
+  static {
+    explainReceivers(FunctionLayer, "Function", isLayer);
+  }
 
   /** @internal */
   constructor(run: (x: Tensor) => TensorInput) {

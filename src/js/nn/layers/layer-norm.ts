@@ -5,8 +5,9 @@ import { rangeError } from "../../base/errors.js";
 import { fixFields } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { checkStillThere, subarrayOf } from "../../base/typed-arrays.js";
-import { Layer } from "../../linear/layer.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { formatShape } from "../../tensor/print.js";
 import { floatRepr } from "../../tensor/python-repr.js";
@@ -50,6 +51,10 @@ export class LayerNorm extends Layer {
   declare readonly eps: number;
   readonly #weight: Tensor | undefined;
   readonly #bias: Tensor | undefined;
+
+  static {
+    explainReceivers(LayerNorm, "LayerNorm", isLayer);
+  }
 
   /**
    * @param normalizedShape  the lengths of the last axes (at least one), or a number for one axis

@@ -2,8 +2,9 @@
 
 import { define, fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { activeCore, runOn } from "../../core/init.js";
-import { Layer } from "../../linear/layer.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import { checkAccumulate, runLinear } from "../../linear/linear.js";
 import type { Accumulate } from "../../linear/multiply.js";
 import { QuantizedLinear } from "../../linear/quantized-linear.js";
@@ -70,6 +71,10 @@ export class Linear extends Layer {
   declare readonly accumulate: Accumulate;
 
   #packed: QuantizedLinear | undefined;
+
+  static {
+    explainReceivers(Linear, "Linear", isLayer);
+  }
 
   /**
    * @param weight  float32 of shape [outFeatures, inFeatures], or a quantized tensor of that shape, as

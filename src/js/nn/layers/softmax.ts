@@ -3,7 +3,8 @@
 import { checkInteger } from "../../base/check.js";
 import { fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
-import { Layer } from "../../linear/layer.js";
+import { explainReceivers } from "../../base/receivers.js";
+import { isLayer, Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { axisOf } from "../../tensor/granularity.js";
 import { aroundAxis } from "../../tensor/shape.js";
@@ -26,6 +27,10 @@ export class Softmax extends Layer {
   static override readonly typeName = "Softmax";
   /** The axis along which values add up to 1. */
   declare readonly axis: number;
+
+  static {
+    explainReceivers(Softmax, "Softmax", isLayer);
+  }
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: SoftmaxOptions) {

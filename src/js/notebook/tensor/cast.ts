@@ -1,6 +1,7 @@
 // Conversions between dtypes, as PyTorch makes them on x86-64.
 
 import { show } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { floatRepr } from "../../tensor/python-repr.js";
 import { pythonError } from "../python/errors.js";
 import { type DType, dtypes, integerLimits, type NumberStorage, type Storage } from "./dtype.js";
@@ -16,6 +17,12 @@ export type Scalar = number | bigint | boolean;
  * gives ordinary numbers.
  */
 export class PythonFloat extends Number {
+  readonly #float = true;
+
+  static {
+    explainReceivers(PythonFloat, "float", (object) => #float in object);
+  }
+
   override toString(): string {
     return floatRepr(this.valueOf());
   }

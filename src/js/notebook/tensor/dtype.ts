@@ -1,6 +1,7 @@
 // torch.dtype: the type of a tensor's numbers, and the array type for them.
 
 import { show } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { formatScientific } from "../../tensor/print.js";
 import { pythonError } from "../python/errors.js";
 
@@ -50,6 +51,10 @@ export class DType<Name extends DTypeName = DTypeName> {
   /** Always false: complex dtypes are not supported. */
   readonly is_complex: boolean = false;
   readonly #storage: StorageConstructor;
+
+  static {
+    explainReceivers(DType, "dtype", (object) => #storage in object);
+  }
 
   /** @internal */
   constructor(name: Name, category: Category, itemsize: number, storage: StorageConstructor) {

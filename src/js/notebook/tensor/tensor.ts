@@ -4,6 +4,7 @@
 // binds its arguments and calls the function that computes it in another file of this folder.
 
 import { show } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { formatTensor } from "../../tensor/print.js";
 import { sameShape } from "../../tensor/shape.js";
 import {
@@ -92,6 +93,9 @@ interface Other<Operand = TensorOrScalar> {
 /** The view behind a tensor. */
 export let viewOf: (tensor: Tensor) => View;
 
+/** Whether an object was made as a tensor. */
+let isTensor: (object: object) => boolean;
+
 /** A tensor of a view. */
 export let tensorOf: (view: View) => Tensor;
 
@@ -118,6 +122,7 @@ export class Tensor {
   static {
     viewOf = (tensor) => tensor.#view;
     tensorOf = (view) => new Tensor(view);
+    isTensor = (object) => #view in object;
   }
 
   /** @internal Use `torch.tensor`. */
@@ -249,7 +254,11 @@ export class Tensor {
   }
 
   /** The slices along the first dimension. @throws {TypeError} for a 0-d tensor */
-  *[Symbol.iterator](): Generator<Tensor, void, undefined> {
+  [Symbol.iterator](): Generator<Tensor, void, undefined> {
+    return this.#slices();
+  }
+
+  *#slices(): Generator<Tensor, void, undefined> {
     if (this.ndim === 0) throw pythonError("TypeError", "a 0-d tensor cannot be iterated over");
     for (let i = 0; i < this.#view.shape[0]; i++) {
       yield tensorOf(select("Tensor", this.#view, 0, i));
@@ -960,6 +969,8 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
 function assign(where: string, target: View, value: unknown): void {
   assignTo(where, target, isScalar(value) ? value : viewOf(checkTensor(where, "value", value)));
 }
+
+explainReceivers(Tensor, "Tensor", (object) => isTensor(object));
 
 /** The methods behind them: arguments in that order, undefined where one was left out. */
 export const methods = bindMethods(

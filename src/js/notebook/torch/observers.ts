@@ -2,6 +2,7 @@
 
 import { INSPECT, show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
+import { explainReceivers } from "../../base/receivers.js";
 import * as histogram from "../../observers/histogram.js";
 import * as minMax from "../../observers/min-max.js";
 import * as toolkit from "../../observers/observer.js";
@@ -159,6 +160,10 @@ function fromToolkit(values: FloatTensor | IntegerTensor): Tensor {
 /** Collects statistics of tensors, and chooses a scale and zero point for them. */
 export abstract class Observer {
   readonly #observer: toolkit.Observer;
+
+  static {
+    explainReceivers(Observer, "Observer", (object) => #observer in object);
+  }
 
   /** @internal */
   constructor(observer: toolkit.Observer) {
@@ -355,6 +360,10 @@ export class QConfig {
   /** Makes the observer of weights; null for none. */
   declare readonly weight: ObserverSource | null;
   readonly #qconfig: qconfigs.QConfig;
+
+  static {
+    explainReceivers(QConfig, "QConfig", (object) => #qconfig in object);
+  }
 
   /**
    * @throws {RangeError} ValueError for an observer in the place of a class or factory

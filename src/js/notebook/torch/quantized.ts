@@ -3,6 +3,7 @@
 import type { QDType as QDTypeName } from "../../base/dtype.js";
 import type { ErrorCode } from "../../base/errors.js";
 import { INSPECT, show } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import { dequantize as dequantizeCodes } from "../../quantize/dequantize.js";
 import { quantizePerChannel, quantizePerTensor } from "../../torch/quantize.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
@@ -18,6 +19,10 @@ import { checkAxis, rowMajorView } from "../tensor/view.js";
 class Constant<Name extends string> {
   /** The name without "torch.". */
   declare readonly name: Name;
+
+  static {
+    explainReceivers(Constant, "dtype", Object.isFrozen);
+  }
 
   /** @internal */
   constructor(name: Name) {
@@ -128,6 +133,10 @@ export class QuantizedTensor {
   declare readonly dtype: QDType;
   /** The size of every dimension. */
   declare readonly shape: Size;
+
+  static {
+    explainReceivers(QuantizedTensor, "Tensor", (object) => #quantized in object);
+  }
 
   /** @internal Use `torch.quantize_per_tensor` or `torch.quantize_per_channel`. */
   constructor(quantized: TorchQuantizedTensor) {

@@ -1,6 +1,7 @@
 // Random tensors.
 
 import { show } from "../../base/format-value.js";
+import { explainReceivers } from "../../base/receivers.js";
 import {
   bindArguments,
   checkScalar,
@@ -188,6 +189,10 @@ export class Normal {
   declare readonly loc: Tensor;
   /** The standard deviation. */
   declare readonly scale: Tensor;
+
+  static {
+    explainReceivers(Normal, "Normal", (object) => Object.hasOwn(object, "loc"));
+  }
 
   /** @throws {RangeError} ValueError for a scale that is not above 0, or a mean that is NaN */
   constructor(loc: Tensor | number, scale: Tensor | number);
