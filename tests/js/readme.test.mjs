@@ -68,7 +68,7 @@ describe("README and docs", () => {
   const whole = here.map(({ text }) => text).filter((text) => text.includes("console.log"));
 
   it("have no example that no test runs", () => {
-    assert.equal(whole.length, 12);
+    assert.equal(whole.length, 13);
     const rest = here.filter(({ text }) => !whole.includes(text)).map(idOf);
     assert.deepEqual(rest, ["js Opening model files"]);
     for (const id of [...Object.keys(ELSEWHERE), ...RECIPES]) {
@@ -249,7 +249,7 @@ describe("The commands of README and docs", inPosixShell, () => {
     const cwd = makeFolder("one file");
     write(cwd, { "model.safetensors": await safetensors(smallModel()) });
     const lines = oneFile.trimEnd().split("\n");
-    assert.equal(lines.length, 5);
+    assert.equal(lines.length, 6);
     for (const line of lines) {
       const { code, stderr } = shell(line, cwd);
       assert.deepEqual([code, stderr], [0, ""], line);

@@ -297,6 +297,60 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       },
     ],
   },
+  verify: {
+    summary: "derive a quantized model again from its source, and compare every byte",
+    operands: ["SMALL"],
+    options: [
+      { name: "from", value: "BIG", text: "the model that SMALL was made of" },
+      {
+        name: "imatrix",
+        value: "FILE",
+        text: "GGUF: the importance matrix that SMALL was made with",
+      },
+      {
+        name: "range",
+        value: "NAME",
+        text: "mse or hqq, if the schemes of SMALL ended so: only ONNX files record it",
+      },
+      { name: "plan", value: "PLAN", text: "the plan that SMALL was made by, for the same" },
+      {
+        name: "allow-ties",
+        text: "GGUF: exit with 0 if nothing differs but blocks at ties of rounding",
+      },
+      { name: "statement", value: "OUT", text: "write the result as a statement of in-toto" },
+      {
+        name: "check",
+        value: "STATEMENT",
+        text: "compare hashes and result with a statement of another run",
+      },
+      ...TABLES,
+      { name: "output", short: "o", value: "OUT", text: "write to a file" },
+      THREADS,
+      FORCE,
+    ],
+    notes: [
+      "SMALL and BIG are paths, folders with shards or one model, addresses, or one of them - for standard input.",
+      "SMALL says by which types and schemes each tensor was made: GGUF of llama-quantize or zeropoint, and what zeropoint quantize writes. The exit code is 1 if a tensor, a key of the metadata or the graph is not what BIG gives, or cannot be derived.",
+      "ggml built with fused multiply-add rounds a few values halfway between two codes to the other one. Blocks with equal scales that differ so alone are ties: they are counted, and the exit code is 5.",
+      "It shows that SMALL comes from BIG, not that BIG is harmless.",
+    ],
+    examples: [
+      {
+        command: "zeropoint verify small.safetensors --from model.safetensors",
+        text: "by what the file records",
+      },
+      {
+        command:
+          "zeropoint verify small.safetensors --from model.safetensors --statement small.intoto.json",
+        text: "and state the result",
+      },
+      {
+        command:
+          "zeropoint verify small.safetensors --from model.safetensors --check small.intoto.json",
+        text: "on another machine",
+      },
+    ],
+  },
   finish: {
     summary: "check the files of all jobs, then write index, config and SHA256SUMS",
     operands: ["OUT"],

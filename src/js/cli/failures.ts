@@ -7,7 +7,7 @@ export const EXIT = {
   ok: 0,
   /**
    * compare: beyond the tolerance, or nothing to compare; finish: files missing or wrong; quantize --verify: the result
-   * differs from the source.
+   * differs from the source; verify: a tensor is not what the source gives.
    */
   different: 1,
   /** Wrong arguments. */
@@ -16,6 +16,8 @@ export const EXIT = {
   input: 3,
   /** A file cannot be written: it exists, there is no room, permission is denied. */
   output: 4,
+  /** verify: nothing differs but blocks at ties of rounding. */
+  ties: 5,
   /** A bug of this program. */
   bug: 70,
 } as const;

@@ -47,10 +47,11 @@ ${wrap("Results go to standard output, progress and remarks to standard error. N
 exit codes
 ${list([
   ["0", "done"],
-  ["1", "compare, finish, --verify: not what it should be"],
+  ["1", "compare, verify, finish, --verify: not what it should be"],
   ["2", "wrong arguments"],
   ["3", "a file cannot be read, or is damaged"],
   ["4", "a file cannot be written, exists already, or has no room"],
+  ["5", "verify: equal, but for ties of rounding"],
   ["70", "a bug of this program"],
   ["130, 143", "interrupted: no unfinished file is left under its final name"],
 ])}`;

@@ -12,6 +12,7 @@ const LOAD: Readonly<Record<CommandName, () => Promise<{ run: Run }>>> = {
   plan: () => import("./commands/plan.js"),
   quantize: () => import("./commands/quantize.js"),
   compare: () => import("./commands/compare.js"),
+  verify: () => import("./commands/verify.js"),
   finish: () => import("./commands/finish.js"),
 };
 

@@ -7,6 +7,7 @@ export const COMMAND_NAMES = [
   "plan",
   "quantize",
   "compare",
+  "verify",
   "finish",
 ] as const;
 

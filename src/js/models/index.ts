@@ -8,7 +8,11 @@ export type { AnalysisRow, ValueHistogram, WorstRow } from "./analyze/row.js";
 export { DEFAULT_SCHEMES } from "./analyze/schemes.js";
 export { type CompareOptions, compare } from "./compare/compare.js";
 export type { CompareRow } from "./compare/row.js";
-export { type Verification, type VerifyOptions, verifyOutput } from "./compare/verify.js";
+export {
+  type OutputVerification,
+  type VerifyOutputOptions,
+  verifyOutput,
+} from "./compare/verify.js";
 export type { Activations } from "./inputs/activations.js";
 export { klDivergence } from "./inputs/divergence.js";
 export { InputMoments } from "./inputs/moments.js";
@@ -53,3 +57,7 @@ export { type LoadOptions, load } from "./save/load.js";
 export { save } from "./save/save.js";
 export type { Loaded, Saveable } from "./save/things.js";
 export { schemeOptions } from "./scheme.js";
+export type { Difference } from "./verify/difference.js";
+export type { DerivationStatement, ResourceDescriptor } from "./verify/statement.js";
+export type { TiedTensor, Verification, VerifyOptions } from "./verify/types.js";
+export { verify } from "./verify/verify.js";

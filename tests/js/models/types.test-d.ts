@@ -9,12 +9,12 @@ import {
   compare,
   load,
   type Model,
+  type OutputVerification,
   openModel,
   type Plan,
   plan,
   quantizeModel,
   save,
-  type Verification,
   verifyOutput,
 } from "zeropoint/models";
 import type { Sequential } from "zeropoint/torch";
@@ -44,7 +44,7 @@ for (const file of result.files) {
   for await (const chunk of file.stream()) void chunk;
 }
 await quantizeModel(model, ({ name }) => (name.includes("head") ? "keep" : "int4-g32"));
-same<Promise<Verification>>()(verifyOutput(model, result));
+same<Promise<OutputVerification>>()(verifyOutput(model, result));
 for await (const row of compare(model, model)) same<CompareRow>()(row);
 
 // What a file holds is known to its reader alone.

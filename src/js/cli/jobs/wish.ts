@@ -49,7 +49,8 @@ function plannedOptions(plan: SchemePlan): JobOptions {
   };
 }
 
-async function readPlan(path: string, signal: AbortSignal): Promise<SchemePlan> {
+/** Reads the file of --plan. @throws {Failure} if it is no plan */
+export async function readPlan(path: string, signal: AbortSignal): Promise<SchemePlan> {
   await noteInputPath(path);
   const text = await readText("--plan", path, signal);
   const plan = parseJson(`--plan ${path}`, text);

@@ -27,6 +27,8 @@ export interface OnnxWeightNote {
   readonly name: string;
   /** Its shape there. */
   readonly shape: readonly number[];
+  /** The name of the scheme it was quantized by, from which `verify` derives it again. */
+  readonly schemeName?: string;
   /** Names of its tensors. */
   readonly codes: string;
   readonly scale: string;
@@ -79,13 +81,14 @@ function parseNote(text: string): OnnxWeightNote | undefined {
     return undefined;
   }
   const { name, shape, codes, scale, zeroPoint, dtype, axis, blockSize, view } = given;
+  const { schemeName } = given;
   const isName = (value: unknown): boolean => typeof value === "string";
   const isOptional = (value: unknown, is: (value: unknown) => boolean): boolean =>
     value === undefined || is(value);
   const isFine =
     [name, codes, scale].every(isName) &&
     isLengths(shape) &&
-    isOptional(zeroPoint, isName) &&
+    [zeroPoint, schemeName].every((value) => isOptional(value, isName)) &&
     isOptional(dtype, (value) => /^u?int[1-8]$/.test(String(value))) &&
     isOptional(axis, Number.isSafeInteger) &&
     isOptional(blockSize, (value) => Number.isSafeInteger(value) && (value as number) > 0) &&

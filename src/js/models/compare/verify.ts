@@ -16,7 +16,7 @@ import { rowOf } from "./compare.js";
 import type { CompareRow } from "./row.js";
 
 /** Options of `verifyOutput`. */
-export interface VerifyOptions {
+export interface VerifyOutputOptions {
   /**
    * Opens a file as it was written, by its name in `result.files`: twice, for its bytes and for its tensors. Every byte
    * must be the one that the model gives now. Default: files are made again, and compared with what their streams gave.
@@ -31,7 +31,7 @@ export interface VerifyOptions {
 }
 
 /** The result of reading the files of `quantizeModel` again. */
-export interface Verification {
+export interface OutputVerification {
   /** Number of tensors of the model. */
   readonly total: number;
   /** Number of tensors that were read again. */
@@ -71,12 +71,12 @@ export interface Verification {
 export async function verifyOutput(
   model: Model,
   result: QuantizeModelResult,
-  options?: VerifyOptions,
-): Promise<Verification> {
+  options?: VerifyOutputOptions,
+): Promise<OutputVerification> {
   const where = "verifyOutput";
   documentOf(where, "model", model);
   const names = ["written", "minSqnr", "signal", "onProgress"];
-  const given = checkOptions(where, options, names) as VerifyOptions;
+  const given = checkOptions(where, options, names) as VerifyOutputOptions;
   const { written, signal, onProgress } = given;
   checkFunction(where, "options.written", written);
   const minSqnr = checkFinite(where, "options.minSqnr", given.minSqnr, 0);
@@ -154,7 +154,7 @@ class Advances {
   constructor(
     readonly total: number,
     readonly signal: PlatformAbortSignal | undefined,
-    readonly report: VerifyOptions["onProgress"],
+    readonly report: VerifyOutputOptions["onProgress"],
   ) {}
 
   add(bytes: number, name: string): void {
@@ -219,7 +219,7 @@ async function verifyTensors(
   openResult: () => Promise<Model>,
   limits: Limits,
   progress: Advances,
-): Promise<Verification> {
+): Promise<OutputVerification> {
   const { opened } = documentOf(where, "model", model);
   const rows: CompareRow[] = [];
   const problems: string[] = [];

@@ -1,5 +1,6 @@
 // The files of a model that are open, and the versions of their bytes.
 
+import type { Source } from "../../formats/source.js";
 import type { FileVersion, GuardedSource } from "./sources.js";
 
 /** A file of a model, and the version of its bytes when it was opened. */
@@ -8,6 +9,8 @@ export interface ModelFile {
   readonly path: string | undefined;
   /** undefined if it has none: bytes, blobs, streams, and addresses of servers that name none. */
   readonly version: FileVersion | undefined;
+  /** Its bytes. */
+  readonly source: Source;
 }
 
 /** The files of a model that are open. */
@@ -24,7 +27,7 @@ export class ModelFiles {
   list(): ModelFile[] {
     const files = new Map<string | undefined, ModelFile>();
     for (const { source, path } of this.#opened) {
-      if (!files.has(path)) files.set(path, { path, version: source.version });
+      if (!files.has(path)) files.set(path, { path, version: source.version, source });
     }
     return [...files.values()];
   }

@@ -40,7 +40,7 @@ export interface WrittenForm {
   readonly note: FormNote;
 }
 
-export type FormNote = Omit<OnnxWeightNote, "name" | "shape">;
+export type FormNote = Omit<OnnxWeightNote, "name" | "shape" | "schemeName">;
 
 /** Notes of codes in the weight's own order, with the scales of its scheme. */
 export function noteOf(

@@ -59,7 +59,8 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
       continue;
     }
     const { form, bytesAfter, note } = written;
-    if (note !== undefined) rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, note)));
+    if (note !== undefined)
+      rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, scheme.name, note)));
     used.set(form, (used.get(form) ?? 0) + 1);
     const told = reason === undefined ? {} : { reason };
     const headerBytes = rewriter.addedBytes - addedBefore - bytesAfter;
@@ -101,6 +102,7 @@ function namedIn(
   { graph }: OnnxModel,
   { tensor, value }: OnnxWeight,
   name: string,
+  schemeName: string,
   note: FormNote,
 ): OnnxWeightNote {
   const key = (part: string): string =>
@@ -108,7 +110,7 @@ function namedIn(
   const { codes, scale, zeroPoint, ...rest } = ownFields(note) as unknown as FormNote;
   const parts = { codes: key(codes), scale: key(scale) };
   const zero = zeroPoint === undefined ? {} : { zeroPoint: key(zeroPoint) };
-  return { name, shape: tensor.shape, ...parts, ...zero, ...rest };
+  return { name, shape: tensor.shape, schemeName, ...parts, ...zero, ...rest };
 }
 
 /** Schemes that ONNX has a form for. */

@@ -1,0 +1,239 @@
+// What a quantized file records of how it was made: format, target, and the scheme of each weight.
+
+import type { FileDType } from "../../formats/dtypes.js";
+import { readJson } from "../../formats/json.js";
+import { packingOf } from "../../formats/layouts/checkpoints/compressed.js";
+import {
+  describeQuantization,
+  type QuantizationConfig,
+} from "../../formats/layouts/checkpoints/config.js";
+import { readNotes } from "../../formats/layouts/onnx-described.js";
+import type { FileTensor } from "../../formats/source.js";
+import { sameShape, sizeOf } from "../../tensor/shape.js";
+import type { ModelDocument } from "../open/document.js";
+import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
+import { storedType } from "../quantize/gguf/convert.js";
+import { isReadableQuantized } from "../quantize/requantize.js";
+import { parseForTarget } from "../quantize/safetensors/schemes.js";
+import type { OutputFormat } from "../quantize/types.js";
+import { STRUCTURE_KEY } from "../save/structure.js";
+import type { StoredWeight } from "../weights/weight.js";
+import { UNKNOWN } from "../weights/weight.js";
+
+/** How a file is derived, as far as it says. */
+export interface Recorded {
+  readonly format: OutputFormat;
+  /** The layout of safetensors; undefined for other formats. */
+  readonly target: string | undefined;
+  readonly activations: "float32" | "dynamic";
+  /** Whether weights were quantized that are quantized in the source. */
+  readonly requantize: boolean;
+  /** Names of schemes by the names of tensors. All others are kept. */
+  readonly schemes: ReadonlyMap<string, string>;
+  /** Tensors that no writer of this library makes, and why. */
+  readonly underivable: ReadonlyMap<string, string>;
+}
+
+const HALVES: readonly FileDType[] = ["float16", "bfloat16"];
+
+/** Reads what a file records. @param model  the quantized file */
+export async function recordedIn(model: Model, source: Model): Promise<Recorded> {
+  const document = documentOf("verify", "quantized", model);
+  const { format } = document;
+  const schemes = new Map<string, string>();
+  const underivable = new Map<string, string>();
+  const reader = readerOf(document, await configOf(document));
+  const own = weightsOf(model);
+  const originals = weightsOf(source);
+  const { files } = documentOf("verify", "source", source);
+  for (const [name, weight] of own) {
+    if (isKept(weight, document.files, originals.get(name), files)) continue;
+    const found = reader.schemeOf(weight);
+    if ("refused" in found) underivable.set(name, found.refused);
+    else schemes.set(name, found.scheme);
+  }
+  for (const { name, dtype } of model.tensors.values()) {
+    const origin = source.tensors.get(name);
+    if (own.has(name) || origin === undefined || origin.dtype === dtype) continue;
+    if (isStored(origin, dtype, format)) continue;
+    schemes.set(name, dtype);
+  }
+  const isQuantizedBefore = (name: string): boolean => {
+    const origin = source.tensors.get(name);
+    return origin !== undefined && isReadableQuantized(origin);
+  };
+  const isContainer = format === "gguf" && source.format !== "gguf";
+  const requantize =
+    [...schemes.keys()].some(isQuantizedBefore) ||
+    (isContainer && [...source.tensors.keys()].some(isQuantizedBefore));
+  const { target, activations } = reader;
+  return { format: format as OutputFormat, target, activations, requantize, schemes, underivable };
+}
+
+/** Whether a tensor has the dtype that the format has for the values of another one. */
+const isStored = (origin: ModelTensor, dtype: FileDType, format: string): boolean =>
+  !HALVES.includes(dtype) && !(format === "gguf" && storedType(origin.dtype) !== dtype);
+
+/** Whether a quantized weight has the parts of the same one in the source. */
+function isKept(
+  { layout, parts }: StoredWeight,
+  files: ReadonlyMap<string, FileTensor>,
+  origin: StoredWeight | undefined,
+  originals: ReadonlyMap<string, FileTensor>,
+): boolean {
+  const names = Object.values(parts);
+  if (origin === undefined || origin.layout !== layout) return false;
+  const isSame = (name: string): boolean => {
+    const [a, b] = [files.get(name), originals.get(name)];
+    return a !== undefined && b !== undefined && a.dtype === b.dtype && sameShape(a.shape, b.shape);
+  };
+  return Object.values(origin.parts).join("\n") === names.join("\n") && names.every(isSame);
+}
+
+/** The scheme of a weight, or why there is none. */
+type Found = { readonly scheme: string } | { readonly refused: string };
+
+/** Reads the schemes of a file's weights. */
+interface SchemeReader {
+  readonly target: string | undefined;
+  readonly activations: "float32" | "dynamic";
+  schemeOf(weight: StoredWeight): Found;
+}
+
+function readerOf(document: ModelDocument, config: Configuration): SchemeReader {
+  if (document.format === "onnx") {
+    const notes = readNotes(document.onnx);
+    const byName = new Map(Array.from(notes.values(), (note) => [note.name, note.schemeName]));
+    return {
+      ...{ target: undefined, activations: "float32" },
+      schemeOf: ({ name }) => named(byName.get(name), undefined, "no note names its scheme"),
+    };
+  }
+  if (document.format !== "safetensors") {
+    return { target: undefined, activations: "float32", schemeOf: refusedLayout };
+  }
+  const metadata = document.shards.map((shard) => shard.metadata);
+  const saved = new Map(metadata.flatMap((each) => [...nodesIn(each.get(STRUCTURE_KEY))]));
+  const reader: { -readonly [K in keyof SchemeReader]: SchemeReader[K] } = {
+    target:
+      saved.size > 0 || metadata.some((each) => each.has(STRUCTURE_KEY))
+        ? "zeropoint"
+        : metadata.some((each) => each.get("format") === "mlx")
+          ? "mlx"
+          : "compressed-tensors",
+    activations: "float32",
+    schemeOf(weight) {
+      const { layout, parts } = weight;
+      const partOf = (role: string): FileTensor | undefined => document.files.get(parts[role]);
+      const targets: { readonly [layout: string]: string } = {
+        "compressed-tensors": "compressed-tensors",
+        int8: "compressed-tensors",
+        mlx: "mlx",
+      };
+      const target = layout === undefined ? "zeropoint" : targets[layout];
+      if (target === undefined) return refusedLayout(weight);
+      if (target !== reader.target) {
+        return { refused: `its layout is of target ${target}, the file of ${reader.target}` };
+      }
+      if (layout === undefined) return savedScheme(saved.get(parts.codes));
+      const scale = partOf("scale") as FileTensor;
+      if (layout === "mlx") return mlxScheme(weight, partOf("packed") as FileTensor, scale);
+      const packed = partOf("packed");
+      if (packed === undefined) reader.activations = "dynamic";
+      const hasZero = parts.zeroPoint !== undefined;
+      return compressedScheme(weight, packed, scale, hasZero, config);
+    },
+  };
+  return reader;
+}
+
+const refusedLayout = ({ layout }: StoredWeight): Found => ({
+  refused:
+    layout === UNKNOWN || layout === undefined
+      ? "its quantization is not known"
+      : `no writer makes the layout ${layout}`,
+});
+
+/** A scheme by its name, if there is one of this name. */
+function named(scheme: string | undefined, target: string | undefined, refused: string): Found {
+  try {
+    return { scheme: parseForTarget("verify", "scheme", scheme, target).name };
+  } catch {
+    return { refused };
+  }
+}
+
+/** A quantized tensor in the structure that `save` writes. */
+type Node = Readonly<Record<string, unknown>>;
+
+/** The quantized tensors of the structure by the names of their codes. */
+function nodesIn(text: string | undefined): Map<string, Node> {
+  const nodes = new Map<string, Node>();
+  try {
+    JSON.parse(text ?? "null", (_, value: unknown) => {
+      const { kind, codes } = Object(value) as Node;
+      if (kind === "quantized" && typeof codes === "string") nodes.set(codes, value as Node);
+      return value;
+    });
+  } catch {
+    // Not of save.
+  }
+  return nodes;
+}
+
+function savedScheme(node: Node | undefined): Found {
+  const { dtype, scheme, groupSize, scaleShape, offset } = node ?? {};
+  const refused = "no scheme has its parameters";
+  if (offset !== undefined) return { refused };
+  const slices =
+    groupSize !== undefined ? `g${groupSize}` : scaleShape === undefined ? "tensor" : "channel";
+  return named(`${dtype}-${slices}${scheme === "affine" ? "-affine" : ""}`, "zeropoint", refused);
+}
+
+function mlxScheme({ shape }: StoredWeight, packed: FileTensor, scale: FileTensor): Found {
+  const columns = shape.at(-1) as number;
+  const bits = (32 * (packed.shape.at(-1) as number)) / columns;
+  const groupSize = columns / (scale.shape.at(-1) as number);
+  return named(`int${bits}-g${groupSize}`, "mlx", "no scheme has its bits and groups");
+}
+
+function compressedScheme(
+  { shape }: StoredWeight,
+  packed: FileTensor | undefined,
+  scale: FileTensor,
+  hasZero: boolean,
+  { description, groupSizes }: Configuration,
+): Found {
+  const columns = shape[1];
+  const packing = packed && packingOf(packed.shape[1], columns, description);
+  if (packing?.isOld) return { refused: "its codes are packed as before compressed-tensors 0.17" };
+  const bits = packing?.bits ?? (description?.bits.length === 1 ? description.bits[0] : 8);
+  const groups = scale.shape[1] ?? 1;
+  const isTensor = sizeOf(scale.shape) === 1 && scale.shape.length === 1;
+  const isChannel = groups === 1 && !groupSizes.includes(columns);
+  const slices = isTensor ? "tensor" : isChannel ? "channel" : `g${columns / groups}`;
+  return named(
+    `int${bits}-${slices}${hasZero ? "-affine" : ""}`,
+    "compressed-tensors",
+    "no scheme has its bits and groups",
+  );
+}
+
+/** config.json, as far as schemes need it. */
+interface Configuration {
+  readonly description: QuantizationConfig | undefined;
+  /** Group sizes of all groups of modules. */
+  readonly groupSizes: readonly unknown[];
+}
+
+async function configOf({ format, readBeside }: ModelDocument): Promise<Configuration> {
+  const bytes = format === "safetensors" ? await readBeside("config.json") : undefined;
+  const config = bytes && readJson("verify: config.json", bytes);
+  const { quantization_config: own } = Object(config) as Record<string, unknown>;
+  const { config_groups: groups } = Object(own) as Record<string, unknown>;
+  const groupSizes = Object.values(Object(groups) as object).map((group: unknown) => {
+    const { weights } = Object(group) as Record<string, unknown>;
+    return (Object(weights) as Record<string, unknown>).group_size;
+  });
+  return { description: describeQuantization(config), groupSizes };
+}

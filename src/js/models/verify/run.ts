@@ -1,0 +1,319 @@
+// What verify does: derive a file, compare every byte, state the result.
+
+import { BLOCK_NAMES, BLOCKS, type BlockName } from "../../base/block-types.js";
+import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
+import { rangeError } from "../../base/errors.js";
+import { show, showShape } from "../../base/format-value.js";
+import { checkObject, checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
+import { bytesOf } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import { sameShape, sizeOf } from "../../tensor/shape.js";
+import { documentOf, Model, weightsOf } from "../open/model.js";
+import { openModel } from "../open/open.js";
+import { valueSourceOf } from "../open/value-source.js";
+import type { SchemePlan } from "../quantize/wish.js";
+import { parseScheme } from "../scheme.js";
+import { compareBytes, type ExamineUnit } from "./bytes.js";
+import { type Derived, type DerivedTensor, deriveByWriter, deriveGguf } from "./derive.js";
+import type { Difference } from "./difference.js";
+import { type Recorded, recordedIn } from "./recorded.js";
+import {
+  type DerivationStatement,
+  differencesOfStatement,
+  filesOf,
+  readStatement,
+  statementOf,
+} from "./statement.js";
+import { tiesOf } from "./ties.js";
+import type { TiedTensor, Verification, VerifyOptions } from "./types.js";
+
+/** Checks the options, derives the file, compares it, and states the result. */
+export async function run(
+  where: string,
+  quantized: Model,
+  source: Model,
+  options: VerifyOptions | undefined,
+): Promise<Verification> {
+  const own = documentOf(where, "quantized", quantized);
+  const origin = documentOf(where, "source", source);
+  const names = ["imatrix", "range", "plan", "statement", "signal", "onProgress"];
+  const given = checkOptions(where, options, names) as VerifyOptions;
+  const { signal, onProgress } = given;
+  checkAbortSignal(where, signal);
+  checkFunction(where, "options.onProgress", onProgress);
+  const earlier =
+    given.statement === undefined
+      ? undefined
+      : readStatement(where, "options.statement", given.statement);
+  const asked = given.range ?? earlier?.range ?? undefined;
+  const range =
+    asked === undefined
+      ? undefined
+      : checkChoice(where, "options.range", asked, ["minmax", "mse", "hqq"] as const, undefined);
+  const planned = rangesOfPlan(where, given.plan);
+  checkPair(where, quantized, source);
+  signal?.throwIfAborted();
+  const imatrix = await openImatrix(given.imatrix, signal);
+  try {
+    const progress = new Advances([quantized, source], signal, onProgress);
+    const recorded = await recordedIn(quantized, source);
+    const derived =
+      own.format === "gguf" && origin.format === "gguf"
+        ? await deriveGguf(where, own, origin, imatrix)
+        : await deriveByWriter(where, quantized, source, recorded, {
+            ...{ imatrix, signal },
+            rangeOf: (name) => planned.get(name) ?? range,
+          });
+    const found = await compareTensors(where, quantized, source, derived, progress).finally(
+      derived.close,
+    );
+    const different = [...found.different];
+    const advance = (bytes: number, name: string): void => progress.add(bytes, name);
+    const subject = await filesOf(where, "quantized", quantized, advance);
+    const materials = [
+      ...(await filesOf(where, "source", source, advance)),
+      ...(imatrix ? await filesOf(where, "options.imatrix", imatrix, () => {}) : []),
+    ];
+    await own.opened.checkUnchanged(where);
+    await origin.opened.checkUnchanged(where);
+    const { format } = recorded;
+    const { target = null, activations } = derived;
+    const { requantize } = recorded;
+    const how = { format, target, activations, requantize, range: range ?? null };
+    const schemes = countSchemes(quantized, source, recorded);
+    const state = (): DerivationStatement => {
+      const { tensors, equal, ties } = found;
+      const isDifferent = different.length > 0;
+      const verdict = isDifferent ? "different" : ties > 0 ? "ties" : "equal";
+      const result = { tensors, equal, ties, different: different.length, verdict } as const;
+      return statementOf(subject, materials, { ...how, schemes }, result);
+    };
+    if (earlier !== undefined) different.push(...differencesOfStatement(earlier, state()));
+    const notes = notesOf(different, recorded, range, planned.size > 0);
+    return { ...found, different, statement: state(), notes };
+  } finally {
+    if (imatrix !== given.imatrix) await imatrix?.close();
+  }
+}
+
+/** @throws {RangeError} if no file of this format is written from the source, or if they have no name in common */
+function checkPair(where: string, quantized: Model, source: Model): void {
+  const { format } = quantized;
+  if (format === "tfjs" || (format === "onnx" && source.format !== "onnx")) {
+    const problem = `quantized is a file of ${format}, which is not written from one of ${source.format}`;
+    throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
+  }
+  const { files } = documentOf(where, "quantized", quantized);
+  const isThere = (name: string): boolean => quantized.tensors.has(name) || files.has(name);
+  if (files.size === 0 || [...source.tensors.keys()].some(isThere)) return;
+  const [first] = quantized.tensors.keys();
+  const hint =
+    format === "gguf" && source.format !== "gguf"
+      ? ": llama.cpp's converter renames and permutes tensors, and its GGUF file is the source of llama-quantize's"
+      : "";
+  const problem = `no tensor of quantized, such as ${show(first)}, has a name of source${hint}`;
+  throw rangeError("ZP_INVALID_MODEL", where, problem);
+}
+
+/** How the ranges of tensors were chosen by a plan. */
+function rangesOfPlan(
+  where: string,
+  plan: SchemePlan | undefined,
+): Map<string, "minmax" | "mse" | "hqq"> {
+  const ranges = new Map<string, "minmax" | "mse" | "hqq">();
+  if (plan === undefined) return ranges;
+  const { schemes } = checkObject(where, "options.plan", plan) as SchemePlan;
+  for (const [name, text] of Object.entries(checkObject(where, "options.plan.schemes", schemes))) {
+    // Integers of other bits are names for a target, and end alike.
+    const known = String(text).replace(/^(u?int)[1-8](?=-)/i, "$18");
+    const scheme = parseScheme(where, `options.plan.schemes[${show(name)}]`, known);
+    if (scheme.kind === "linear") ranges.set(name, scheme.search);
+  }
+  return ranges;
+}
+
+/** Opens the importance matrix. */
+async function openImatrix(
+  given: VerifyOptions["imatrix"],
+  signal: PlatformAbortSignal | undefined,
+): Promise<Model | undefined> {
+  if (given === undefined || given instanceof Model) return given;
+  return await openModel(given, { signal });
+}
+
+/** Progress in bytes, which an abort ends. */
+class Advances {
+  #done = 0;
+  readonly #total: number;
+
+  constructor(
+    models: readonly Model[],
+    readonly signal: PlatformAbortSignal | undefined,
+    readonly report: VerifyOptions["onProgress"],
+  ) {
+    // The tensors of the first are compared; the files of all are hashed.
+    const [first] = models;
+    let total = 0;
+    for (const { byteLength } of documentOf("verify", "", first).files.values())
+      total += byteLength;
+    for (const model of models) {
+      for (const { source } of documentOf("verify", "", model).opened.list()) total += source.size;
+    }
+    this.#total = total;
+  }
+
+  add(bytes: number, name: string): void {
+    this.signal?.throwIfAborted();
+    this.#done += bytes;
+    this.report?.({ done: Math.min(this.#done, this.#total), total: this.#total, name });
+  }
+}
+
+type Compared = Pick<Verification, "tensors" | "equal" | "different" | "ties" | "tied">;
+
+/** Compares all tensors of a file, and all else in it. */
+async function compareTensors(
+  where: string,
+  quantized: Model,
+  source: Model,
+  derived: Derived,
+  progress: Advances,
+): Promise<Compared> {
+  const { files } = documentOf(where, "quantized", quantized);
+  const different: Difference[] = [];
+  const tied: TiedTensor[] = [];
+  const skipped = new Set<string>();
+  for (const [name, reason] of derived.underivable) {
+    skipped.add(name);
+    for (const part of Object.values(weightsOf(quantized).get(name)?.parts ?? {}))
+      skipped.add(part);
+    different.push({ name, kind: "not derived", expected: "nothing", found: reason });
+  }
+  const known = new Set<string>();
+  let equal = 0;
+  for (const tensor of derived.tensors) {
+    const { name } = tensor;
+    known.add(name);
+    if (skipped.has(name)) continue;
+    const compared = await compareTensor(where, source, tensor, files.get(name), progress);
+    if (compared === undefined) equal++;
+    else if ("total" in compared) tied.push(compared);
+    else different.push(compared);
+  }
+  for (const [name, file] of files) {
+    if (known.has(name) || skipped.has(name)) continue;
+    different.push({ name, kind: "extra", expected: "nothing", found: textOf(file) });
+  }
+  different.push(...(await derived.rest()));
+  const ties = tied.reduce((sum, { blocks }) => sum + blocks, 0);
+  return { tensors: files.size, equal, different, ties, tied };
+}
+
+const textOf = ({ dtype, shape }: Pick<FileTensor, "dtype" | "shape">): string =>
+  `${dtype} ${showShape(shape)}`;
+
+/** Compares a tensor with the one of the file. @returns undefined if it is equal */
+async function compareTensor(
+  where: string,
+  source: Model,
+  derived: DerivedTensor,
+  found: FileTensor | undefined,
+  progress: Advances,
+): Promise<Difference | TiedTensor | undefined> {
+  const { name, dtype, shape } = derived;
+  if (found === undefined) {
+    return { name, kind: "missing", expected: textOf(derived), found: "nothing" };
+  }
+  if (found.dtype !== dtype) return { name, kind: "dtype", expected: dtype, found: found.dtype };
+  if (!sameShape(shape, found.shape)) {
+    return { name, kind: "shape", expected: showShape(shape), found: showShape(found.shape) };
+  }
+  const isBlock = (BLOCK_NAMES as readonly string[]).includes(dtype);
+  const type = dtype as BlockName;
+  const rowBytes = bytesOf(dtype, shape.at(-1) ?? 1) ?? found.byteLength;
+  const unit = isBlock ? BLOCKS[type][1] : Math.max(1, Math.ceil(rowBytes));
+  const ties = { blocks: 0, values: 0 };
+  let isTied = isBlock;
+  const examine: ExamineUnit = async (block, expected, own) => {
+    // One difference that is no tie decides.
+    if (!isTied) return false;
+    const values = await valuesAt(where, source, name, block * BLOCKS[type][0], BLOCKS[type][0]);
+    const { core } = documentOf(where, "source", source);
+    const count = values && tiesOf(core, type, expected, own, values);
+    if (count === undefined) {
+      isTied = false;
+      return false;
+    }
+    ties.blocks++;
+    ties.values += count;
+    return true;
+  };
+  const advance = (bytes: number): void => progress.add(bytes, name);
+  const difference = await compareBytes(
+    derived.bytes(),
+    found.bytes(),
+    unit,
+    isBlock ? examine : undefined,
+    advance,
+  );
+  if (difference !== undefined) {
+    const { byte, bytes, units, expected, found: own } = difference;
+    const block = Math.floor(byte / unit);
+    return { name, kind: "values", block, byte, bytes, blocks: units, expected, found: own };
+  }
+  if (ties.blocks === 0) return undefined;
+  return { name, ...ties, total: sizeOf(shape) / BLOCKS[type][0] };
+}
+
+/** Values of a tensor of the source. @returns undefined if there are fewer */
+async function valuesAt(
+  where: string,
+  source: Model,
+  name: string,
+  first: number,
+  count: number,
+): Promise<Float32Array | undefined> {
+  if (!source.tensors.has(name)) return undefined;
+  const values = new Float32Array(count);
+  let at = 0;
+  for await (const tile of valueSourceOf(where, source, name).tiles(first, () => {})) {
+    const part = tile.subarray(0, count - at);
+    values.set(part, at);
+    at += part.length;
+    if (at === count) return values;
+  }
+  return undefined;
+}
+
+/** How many tensors have each scheme; those of GGUF by their types. */
+function countSchemes(
+  quantized: Model,
+  source: Model,
+  { schemes }: Recorded,
+): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const { name, dtype } of quantized.tensors.values()) {
+    const isKept = source.tensors.get(name)?.dtype === dtype;
+    const isGguf = quantized.format === "gguf" && !isKept;
+    const scheme = schemes.get(name) ?? (isGguf ? dtype : "keep");
+    counts.set(scheme, (counts.get(scheme) ?? 0) + 1);
+  }
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Options that may explain differences. */
+function notesOf(
+  different: readonly Difference[],
+  { format, schemes }: Recorded,
+  range: VerifyOptions["range"],
+  hasPlan: boolean,
+): string[] {
+  const hasValues = different.some(({ kind }) => kind === "values");
+  const isLinear =
+    format === "safetensors" && [...schemes.values()].some((name) => /int/.test(name));
+  if (!hasValues || !isLinear || range !== undefined || hasPlan) return [];
+  return [
+    "the file does not record how ranges were chosen: range mse or hqq, or its plan, may explain differences",
+  ];
+}
