@@ -139,12 +139,17 @@ function addHeadingIds(tokens, notebook) {
 }
 
 /** Names of cells that the original does not have, by the end of their id. */
-const SUFFIXES = { "-printed": "printed numbers", "-fixed": "fixed numbers", "-extra": "one sign" };
+const SUFFIXES = {
+  "-printed": "printed numbers",
+  "-fixed": "fixed numbers",
+  "-extra": "one sign",
+  "-torchao": "torchao",
+};
 
 /** @param {string} id  "in-16", "cell-3", "in-23-printed", "cell-6-fixed" */
 function cellLabel(id) {
   const [, , number, suffix] =
-    id.match(/^(in|cell)-(\d+)(-printed|-fixed|-extra)?$/) ??
+    id.match(/^(in|cell)-(\d+)(-printed|-fixed|-extra|-torchao)?$/) ??
     (() => {
       throw new Error(`a cell cannot be called ${id}`);
     })();
