@@ -42,6 +42,7 @@ const FIELDS = [
   ...["data", "shape", "dims", "dtype", "scheme", "qscheme", "scale", "zeroPoint", "axis"],
   "offset",
   "groupSize",
+  "blockShape",
   "type",
 ];
 
@@ -58,6 +59,7 @@ export const isPolluted = (): boolean =>
   "offset" in ROOT ||
   "axis" in ROOT ||
   "groupSize" in ROOT ||
+  "blockShape" in ROOT ||
   "type" in ROOT;
 
 /** Whether an object or its class has a field. Fields of Object.prototype do not count. */

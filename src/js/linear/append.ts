@@ -4,7 +4,7 @@ import { rangeError, typeError } from "../base/errors.js";
 import { ownFields } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
-import type { AnyQParams } from "../quantize/quantized-tensor.js";
+import type { AnyQParams, ScaleTensor } from "../quantize/quantized-tensor.js";
 import { type CheckedTensor, checkTensor, looksQuantized } from "../tensor/check.js";
 import { int8Rows, int8Scales } from "./int8-weight.js";
 import { checkDynamicWeight, checkReady, sourceOfCodes, toQuantized } from "./layer-options.js";
@@ -141,7 +141,8 @@ function areEqual(a: NumberList, b: NumberList): boolean {
 export function grownQParams(qparams: AnyQParams, layout: WeightLayout): AnyQParams {
   const { scales, zeroPoints, hasOffsets } = layout;
   if (isShared(layout)) return qparams;
-  const shape = [scales.length, 1];
+  const perRow = qparams.blockShape === undefined ? 1 : (qparams.scale as ScaleTensor).shape[1];
+  const shape = [scales.length / perRow, perRow];
   return {
     ...qparams,
     scale: { data: scales as Float32Array, shape },

@@ -115,7 +115,16 @@ export interface SourceWeight {
 
 /** Options by which qparams are chosen, except those that a layer's qparams determine. */
 export function choosingOptions(options: Record<string, unknown>): Record<string, unknown> {
-  const told = ["dtype", "scheme", "axis", "groupSize", "scale", "zeroPoint", "offset"];
+  const told = [
+    "dtype",
+    "scheme",
+    "axis",
+    "groupSize",
+    "blockShape",
+    "scale",
+    "zeroPoint",
+    "offset",
+  ];
   const names = QUANTIZE_OPTIONS.filter((name) => !told.includes(name));
   return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
@@ -218,8 +227,8 @@ export function sourceOfCodes(where: string, checked: CheckedQuantized): SourceW
 }
 
 /** Whether a float weight is quantized as PyTorch's dynamic layers do it: to int8, not in groups. */
-const isTorchLike = ({ dtype, groupSize }: Record<string, unknown>): boolean =>
-  (dtype === undefined || dtype === "int8") && groupSize === undefined;
+const isTorchLike = ({ dtype, groupSize, blockShape }: Record<string, unknown>): boolean =>
+  (dtype === undefined || dtype === "int8") && groupSize === undefined && blockShape === undefined;
 
 /** Refuses options that dynamic layers do not have; with int8, not in groups, there is one way to quantize. */
 function checkDynamicOptions(where: string, options: Record<string, unknown>): void {

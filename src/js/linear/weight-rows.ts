@@ -103,7 +103,7 @@ export function quantizedRows(
 ): WeightRows {
   const layout = weightLayout(where, checked);
   const { granularity, dtype, scales, zeroPoints, hasOffsets } = layout;
-  const { groupSize } = checked.slices;
+  const groupSize = granularity === "perGroup" ? layout.groupSize : undefined;
   const axis = granularity === "perOutput" ? 0 : granularity === "perInput" ? 1 : undefined;
   return rowsOfFloats(where, x, layout, (part, first, out) => {
     const laid = laidOut(checkSlices(where, "options", part.shape, axis, groupSize));

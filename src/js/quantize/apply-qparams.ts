@@ -2,9 +2,18 @@
 
 import type { DType } from "../base/dtype.js";
 import { checkStatus } from "../base/errors.js";
-import { arrayName, checkStillThere, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
+import {
+  ARRAYS,
+  arrayName,
+  checkStillThere,
+  type NumberArray,
+  newArray,
+  newArrayLike,
+  subarrayOf,
+} from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { bytesIn, type ElementType } from "../core/views.js";
+import { type Blocks, bandsOf, evenBlocks, reorder } from "../tensor/blocks.js";
 import { sizeOf } from "../tensor/shape.js";
 import { TILE, type Tile, tilesOf } from "../tensor/tiles.js";
 import type { LaidOutQParams, ScaleAndZeroPoint } from "./quantized-tensor.js";
@@ -27,7 +36,11 @@ export function applyQParams(
   dtype: DType,
   out: NumberArray,
 ): void {
-  const { viewShape, viewQShape, viewGroup } = qparams;
+  const { viewShape, viewQShape, viewGroup, blocks } = qparams;
+  if (blocks !== undefined) {
+    applyToBlocks(core, where, operation, inputType, input, size, qparams, blocks, dtype, out);
+    return;
+  }
   if (size <= TILE) {
     if (size === 0) return;
     applyTile(core, where, operation, inputType, input, size, viewShape, qparams, viewQShape, {
@@ -47,6 +60,43 @@ export function applyQParams(
       dtype,
       out: subarrayOf(out, start, start + count),
     });
+  }
+}
+
+/** The same for blocks whose values have to be reordered. */
+function applyToBlocks(
+  core: Core,
+  where: string,
+  operation: ElementwiseOperation,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  qparams: ScaleAndZeroPoint,
+  blocks: Blocks,
+  dtype: DType,
+  out: NumberArray,
+): void {
+  checkStillThere(where, input, size);
+  for (const band of bandsOf(blocks)) {
+    const values = newArray(where, ARRAYS[inputType as "Float32Array"], band.size);
+    const results = newArrayLike(where, out, band.size);
+    const end = band.start + band.size;
+    reorder(band.blocks, subarrayOf(input, band.start, end), values);
+    for (const { first, start, slices, inner } of evenBlocks(band.blocks)) {
+      const count = slices * inner;
+      const [qStart, qShape] = [band.first + first, [slices, 1]];
+      const part = tileQParams(qparams, { qStart, qCount: slices, qShape });
+      const laid = {
+        ...part,
+        viewShape: [slices, inner],
+        viewQShape: qShape,
+        viewGroup: 0,
+        blocks: undefined,
+      };
+      const [from, to] = [values, results].map((all) => subarrayOf(all, start, start + count));
+      applyQParams(core, where, operation, inputType, from, count, laid, dtype, to);
+    }
+    reorder(band.blocks, results, subarrayOf(out, band.start, end), true);
   }
 }
 
@@ -121,7 +171,7 @@ function writeNumbers(
 /** The qparams of one tile: a slice of the tensors; a number holds for all tiles. */
 function tileQParams(
   qparams: ScaleAndZeroPoint,
-  { qStart, qCount, qShape }: Tile,
+  { qStart, qCount, qShape }: Pick<Tile, "qStart" | "qCount" | "qShape">,
 ): ScaleAndZeroPoint {
   const { scale, zeroPoint } = qparams;
   if (typeof scale === "number" || typeof zeroPoint === "number") return qparams;

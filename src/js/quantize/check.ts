@@ -142,7 +142,7 @@ export function checkQParams(
 const layoutFor = (shape: readonly number[], slices: Slices, target: readonly number[]): Layout =>
   slices.granularity !== "perTensor" || sizeOf(target) === 1
     ? laidOut(slices)
-    : { viewShape: shape, viewQShape: target, viewGroup: 0 };
+    : { viewShape: shape, viewQShape: target, viewGroup: 0, blocks: undefined };
 
 /** Checks offsets beside checked scales. */
 function checkOffsets(
@@ -345,10 +345,10 @@ export function checkQuantizedMeta(
       value,
     );
   }
-  const { scheme, scale, zeroPoint, offset, axis, groupSize } = given;
+  const { scheme, scale, zeroPoint, offset, axis, groupSize, blockShape } = given;
   const dtype = checkDType(where, `${argument}.dtype`, given.dtype);
   const shape = checkOwnShape(where, argument, given.shape, given.dims);
-  const slices = checkSlices(where, argument, shape, axis, groupSize);
+  const slices = checkSlices(where, argument, shape, axis, groupSize, blockShape);
   checkContent?.(shape, dtype, given);
   const shift = checkShift(where, argument, zeroPoint, offset);
   const qparams = checkQParams(where, argument, scale, shift, shape, slices, dtype, isCopied, rule);

@@ -5,6 +5,7 @@ import { activeCore } from "../core/init.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
 import {
+  type BlockShape,
   checkQuantizeOptions,
   type NeedsScheme,
   type OneOfBoth,
@@ -34,11 +35,12 @@ export function fakeQuantize<
   Size extends number | undefined = undefined,
   Scale extends QParamInput | undefined = undefined,
   Zero extends QParamInput | "float" | undefined = undefined,
+  Block extends BlockShape | undefined = undefined,
 >(
   x: TensorInput,
-  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero, Block> &
     NeedsScheme<D, Scale, Zero> &
-    OneOfBoth<Axis, Size> &
+    OneOfBoth<Axis, Size, Block> &
     RuleOption &
     OutOption,
 ): Tensor {

@@ -7,6 +7,7 @@ import { checkOptions } from "../base/options.js";
 import { checkStillThere, type NumberArray, newArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
+import { type Blocks, bandsOf, evenBlocks, reorder } from "../tensor/blocks.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkSlices, qparamsShape, type SlicesWithRows } from "../tensor/granularity.js";
 import { sameShape } from "../tensor/shape.js";
@@ -23,11 +24,19 @@ export type ErrorOptions =
       /** One error for each index of this axis; negative counts from the end. */
       axis: number;
       groupSize?: undefined;
+      blockShape?: undefined;
     }
   | {
       axis?: undefined;
       /** One error for each run of this many values of the last axis; the last of a row may be short. */
       groupSize: number;
+      blockShape?: undefined;
+    }
+  | {
+      axis?: undefined;
+      groupSize?: undefined;
+      /** One error for each block, the number of its values on each axis; -1: the whole axis. */
+      blockShape: readonly number[];
     };
 
 const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
@@ -53,7 +62,8 @@ const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
  * @param metric  default: `"mse"`
  * @param options.axis       one error for each index of this axis; negative counts from the end
  * @param options.groupSize  one error for each run of this many values of the last axis
- * @returns a number; with `axis` or `groupSize` a tensor of the errors of all slices, each as if its
+ * @param options.blockShape  one error for each n-dimensional block
+ * @returns a number; with one of these a tensor of the errors of all slices, each as if its
  *   slice were a tensor, rounded to float32: of shape [1, …, n, …, 1], or [groups, 1], as scales are
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_OPTION`, `ZP_CONFLICTING_OPTIONS` for both
  * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OPTION` for an unknown metric,
@@ -68,7 +78,7 @@ export function quantizationError(
   a: TensorInput,
   b: TensorInput,
   metric?: Metric,
-  options?: { axis?: undefined; groupSize?: undefined },
+  options?: { axis?: undefined; groupSize?: undefined; blockShape?: undefined },
 ): number;
 
 export function quantizationError(
@@ -86,13 +96,29 @@ export function quantizationError(
 ): number | Tensor {
   const where = "quantizationError";
   const core = activeCore(where);
-  const { axis, groupSize } = checkOptions(where, options, ["axis", "groupSize"]);
+  const known = ["axis", "groupSize", "blockShape"];
+  const { axis, groupSize, blockShape } = checkOptions(where, options, known);
   const { a: aData, b: bData, size, shape, metric: kind } = checkMeasured(where, a, b, metric);
-  const slices = checkSlices(where, "options", shape, axis, groupSize);
+  const slices = checkSlices(where, "options", shape, axis, groupSize, blockShape);
   if (slices.granularity === "perTensor") return measure(core, where, aData, bData, size, kind);
   checkStillThere(where, aData, size);
   const errors = newArray(where, Float32Array, slices.slices);
-  measureSlices(core, where, aData, bData, slices, kind, errors);
+  if (slices.isScattered) {
+    for (const { start, size, first, blocks } of bandsOf(slices.blocks as Blocks)) {
+      const [x, y] = [aData, bData].map((data) => {
+        const values = newArray(where, Float32Array, size);
+        reorder(blocks, subarrayOf(data, start, start + size), values);
+        return values;
+      });
+      for (const even of evenBlocks(blocks)) {
+        const end = even.start + even.slices * even.inner;
+        const [p, q] = [x, y].map((values) => subarrayOf(values, even.start, end));
+        const counts = { outer: 1, slices: even.slices, inner: even.inner, row: 0 };
+        const at = first + even.first;
+        measureSlices(core, where, p, q, counts, kind, subarrayOf(errors, at, at + even.slices));
+      }
+    }
+  } else measureSlices(core, where, aData, bData, slices, kind, errors);
   return new Tensor(errors, qparamsShape(shape, slices));
 }
 

@@ -24,8 +24,12 @@ export type AnyQuantizeOptions = QuantizeOptions<
   number | undefined,
   number | undefined,
   QParamInput | undefined,
-  QParamInput | "float" | undefined
+  QParamInput | "float" | undefined,
+  BlockShape | undefined
 >;
+
+/** The values of a block on each axis; -1: the whole axis. */
+export type BlockShape = readonly number[];
 
 /** How qparams are chosen. */
 export interface ChooseQParamsOptions<
@@ -33,6 +37,7 @@ export interface ChooseQParamsOptions<
   Axis extends number | undefined = number | undefined,
   Size extends number | undefined = number | undefined,
   Zero extends "float" | undefined = undefined,
+  Block extends BlockShape | undefined = BlockShape | undefined,
 > {
   /** Default: `"int8"`. */
   dtype?: D | undefined;
@@ -45,6 +50,11 @@ export interface ChooseQParamsOptions<
    * axis, the last group of every row is short.
    */
   groupSize?: Size;
+  /**
+   * One scale for each n-dimensional block of this shape: the number of values on each axis, -1 for the whole axis.
+   * The last block of an axis may be shorter. Not with `axis` or `groupSize`.
+   */
+  blockShape?: Block;
   /**
    * `"float"`: affine with a real offset instead of a zero point, x ≈ scale · code + offset, as MLX and
    * `q4_1` of ggml have it. The codes reach from the smallest to the largest value, wherever 0 is; 0 itself
@@ -92,7 +102,8 @@ export interface QuantizeOptions<
   Size extends number | undefined = number | undefined,
   Scale extends QParamInput | undefined = QParamInput | undefined,
   Zero extends QParamInput | "float" | undefined = QParamInput | undefined,
-> extends Omit<ChooseQParamsOptions<D, Axis, Size>, "zeroPoint"> {
+  Block extends BlockShape | undefined = BlockShape | undefined,
+> extends Omit<ChooseQParamsOptions<D, Axis, Size, undefined, Block>, "zeroPoint"> {
   /**
    * Units per step, given instead of chosen; finite and > 0, in float32 too. One number, or numbers
    * whose shape broadcasts against the tensor's; with `axis` also a list of n numbers, with `groupSize`
@@ -120,12 +131,17 @@ export type FromArguments<T> = [T][T extends unknown ? 0 : never];
  */
 export type NeedsDType<D> = "int8" extends D ? unknown : { readonly dtype: D };
 
-/** Refuses `axis` beside `groupSize`. */
-export type OneOfBoth<Axis, Size> = Axis extends number
+/** Refuses more than one of `axis`, `groupSize` and `blockShape`. */
+export type OneOfBoth<Axis, Size, Block = undefined> = Axis extends number
   ? Size extends number
     ? { readonly groupSize: undefined }
-    : unknown
-  : unknown;
+    : NoBlock<Block>
+  : Size extends number
+    ? NoBlock<Block>
+    : unknown;
+
+/** Refuses `blockShape`. */
+type NoBlock<Block> = Block extends BlockShape ? { readonly blockShape: undefined } : unknown;
 
 /**
  * Makes `scheme: "affine"` required for an unsigned dtype whose qparams are chosen: the default is symmetric.
@@ -150,15 +166,23 @@ export type FittingScheme =
   | { scheme: "affine" };
 
 /** The granularity that options ask for. */
-export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number
+export type GranularityOf<
+  Axis,
+  Size,
+  Scale = undefined,
+  Zero = undefined,
+  Block = undefined,
+> = Axis extends number
   ? "perChannel"
   : Size extends number
     ? "perGroup"
-    : Scale extends number | undefined
-      ? Zero extends number | "float" | undefined
-        ? "perTensor"
-        : "broadcast"
-      : "broadcast";
+    : Block extends BlockShape
+      ? "perBlock"
+      : Scale extends number | undefined
+        ? Zero extends number | "float" | undefined
+          ? "perTensor"
+          : "broadcast"
+        : "broadcast";
 
 /** Options of `quantize`, `fakeQuantize` and `chooseQParams` after all checks. */
 export interface CheckedOptions extends Purpose {
@@ -179,6 +203,7 @@ export const CHOOSE_OPTIONS = [
   "scheme",
   "axis",
   "groupSize",
+  "blockShape",
   "zeroPoint",
   "includeZero",
   "nonFinite",
@@ -198,7 +223,7 @@ export function checkQuantizeOptions(
   shape: readonly number[],
   isCopied: boolean,
 ): CheckedOptions {
-  const { scheme: givenScheme, axis, groupSize, scale, zeroPoint, offset } = options;
+  const { scheme: givenScheme, axis, groupSize, blockShape, scale, zeroPoint, offset } = options;
   const dtype = checkDType(where, "options.dtype", options.dtype, "int8");
   const includeZero = checkBoolean(where, "options.includeZero", options.includeZero, true);
   const nonFinite = checkChoice(
@@ -218,7 +243,7 @@ export function checkQuantizeOptions(
       "options.range chooses a scale, and options.scale gives one, got both",
     );
   }
-  const slices = checkSlices(where, "options", shape, axis, groupSize);
+  const slices = checkSlices(where, "options", shape, axis, groupSize, blockShape);
   const checked = { dtype, slices, includeZero, nonFinite, range, rule };
   if (zeroPoint === "float") {
     checkFloatZeroPoint(where, options);

@@ -17,6 +17,7 @@ import {
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
 import { bytesIn, type ElementType } from "../core/views.js";
+import { type Blocks, bandsOf, evenBlocks, reorder } from "../tensor/blocks.js";
 import { type CheckedTensor, checkTensor, type TensorInput } from "../tensor/check.js";
 import {
   evenParts,
@@ -30,6 +31,7 @@ import { rangesOf } from "../tensor/range.js";
 import { TILE, tilesOf } from "../tensor/tiles.js";
 import { applyQParams } from "./apply-qparams.js";
 import {
+  type BlockShape,
   CHOOSE_OPTIONS,
   type CheckedOptions,
   type ChooseQParamsOptions,
@@ -86,6 +88,8 @@ import { searchHalfQuadratic, searchRanges } from "./range-search.js";
  * @param options.axis         one scale per index of this axis; negative counts from the end
  * @param options.groupSize    number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
+ * @param options.blockShape   the number of values of a block on each axis, -1 for the whole axis; blocks at the
+ *   end of an axis may be shorter
  * @param options.zeroPoint    `"float"` for an `offset` instead of a zero point
  * @param options.includeZero  affine: widen the range to contain 0; default: true. false gives the
  *   notebooks' range, which serves values on both sides of 0 only: elsewhere the zero point is clamped, and
@@ -106,15 +110,16 @@ export function chooseQParams<
   Axis extends number | undefined = undefined,
   Size extends number | undefined = undefined,
   Zero extends "float" | undefined = undefined,
+  Block extends BlockShape | undefined = undefined,
 >(
   x: TensorInput,
   // D is inferred. With D alone, editors would complete its default and no other dtype.
-  options?: ChooseQParamsOptions<D | DType, Axis, Size, Zero> &
+  options?: ChooseQParamsOptions<D | DType, Axis, Size, Zero, Block> &
     NeedsDType<D> &
     NeedsScheme<D, undefined, Zero> &
-    OneOfBoth<Axis, Size> &
+    OneOfBoth<Axis, Size, Block> &
     RuleOption,
-): QParamsOf<FromArguments<D>, GranularityOf<Axis, Size>, Zero> {
+): QParamsOf<FromArguments<D>, GranularityOf<Axis, Size, undefined, undefined, Block>, Zero> {
   const where = "chooseQParams";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
@@ -126,7 +131,11 @@ export function chooseQParams<
   const checked = checkQuantizeOptions(where, known, checkedX.shape, false);
   const chosen = runChoose(core, where, "x", checkedX, checked);
   const result = qparamsResult(chosen, checked);
-  return result as QParamsOf<FromArguments<D>, GranularityOf<Axis, Size>, Zero>;
+  return result as QParamsOf<
+    FromArguments<D>,
+    GranularityOf<Axis, Size, undefined, undefined, Block>,
+    Zero
+  >;
 }
 
 /** Qparams chosen per slice: in double precision for a tensor, in float32 for channels and groups. */
@@ -177,12 +186,14 @@ export function runChoose(
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
   const isOne = slices.granularity === "perTensor" && !options.hasOffsets;
   const chosen = isOne ? ONE_CHOSEN : chosenFor(where, slices, options);
-  const isSmall = x.size <= TILE && options.range === undefined;
+  const isSmall = x.size <= TILE && options.range === undefined && !slices.isScattered;
   if (count !== 0) {
     if (!isSmall) checkStillThere(where, x.data, x.size);
     const status = isSmall
       ? chooseTile(core, where, x.data, x.size, slices, options, chosen, operation)
-      : chooseTiles(core, where, x.data, slices, options, chosen);
+      : slices.isScattered
+        ? chooseBlocks(core, where, x.data, slices.blocks as Blocks, options, chosen)
+        : chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
   const result = chosenResult(x.shape, slices, chosen, options);
@@ -192,6 +203,29 @@ export function runChoose(
     applyQParams(core, where, name, "Float32Array", x.data, x.size, qparams, dtype, out);
   }
   return result;
+}
+
+/** Chooses qparams for blocks whose values have to be reordered first. @returns the core's status */
+function chooseBlocks(
+  core: Core,
+  where: string,
+  data: NumberArray,
+  blocks: Blocks,
+  options: CheckedOptions,
+  chosen: Chosen,
+): string {
+  for (const band of bandsOf(blocks)) {
+    const values = newArray(where, Float32Array, band.size);
+    reorder(band.blocks, subarrayOf(data, band.start, band.start + band.size), values);
+    for (const { first, start, slices, inner } of evenBlocks(band.blocks)) {
+      const part = subarrayOf(values, start, start + slices * inner);
+      const own = partOf(chosen, band.first + first, slices);
+      const counts = { outer: 1, slices, inner, row: 0 };
+      const status = chooseTiles(core, where, part, counts, options, own);
+      if (status !== "kOk") return status;
+    }
+  }
+  return "kOk";
 }
 
 /** Chooses qparams for a tensor in tiles. @returns the core's status */
@@ -399,6 +433,9 @@ function nonFiniteError(where: string, argument: string, x: NumberArray): Zeropo
   );
 }
 
+/** Slices in messages. */
+const NAMES = { perChannel: "channel", perGroup: "group", perBlock: "block" } as const;
+
 function emptyError(
   where: string,
   argument: string,
@@ -406,10 +443,7 @@ function emptyError(
   slices: Slices,
 ): ZeropointError {
   const { granularity, outer, inner } = slices;
-  const slice =
-    granularity === "perTensor"
-      ? argument
-      : `a ${granularity === "perChannel" ? "channel" : "group"} of ${argument}`;
+  const slice = granularity === "perTensor" ? argument : `a ${NAMES[granularity]} of ${argument}`;
   const lack = outer * inner === 0 ? "has no values" : "has no finite values";
   return rangeError(
     "ZP_EMPTY",

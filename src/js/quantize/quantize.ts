@@ -8,6 +8,7 @@ import { type CheckedTensor, checkTensor, type TensorInput } from "../tensor/che
 import { checkOut } from "../tensor/codes.js";
 import { applyQParams } from "./apply-qparams.js";
 import {
+  type BlockShape,
   type CheckedOptions,
   checkQuantizeOptions,
   type GranularityOf,
@@ -84,6 +85,7 @@ function quantizeValues(
  * @param options.axis       one scale per index of this axis; negative counts from the end
  * @param options.groupSize  number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
+ * @param options.blockShape  one scale for each n-dimensional block, the number of its values on each axis
  * @param options.includeZero  see `chooseQParams`
  * @param options.nonFinite  see `chooseQParams`
  * @param options.range  see `chooseQParams`
@@ -107,17 +109,18 @@ export function quantize<
   Size extends number | undefined = undefined,
   Scale extends QParamInput | undefined = undefined,
   Zero extends QParamInput | "float" | undefined = undefined,
+  Block extends BlockShape | undefined = undefined,
 >(
   x: TensorInput,
-  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero, Block> &
     NeedsDType<D> &
     NeedsScheme<D, Scale, Zero> &
-    OneOfBoth<Axis, Size> &
+    OneOfBoth<Axis, Size, Block> &
     RuleOption & {
       /** Array for the codes, of the dtype's type; must not overlap the other arrays. */
       out?: Codes<D> | undefined;
     },
-): QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero>, Zero> {
+): QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero, Block>, Zero> {
   const where = "quantize";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
@@ -125,7 +128,7 @@ export function quantize<
   const { out } = given;
   const checked = checkQuantizeOptions(where, given, checkedX.shape, out === undefined);
   const result = quantizeValues(core, where, "x", checkedX, checked, out);
-  return result as QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero>, Zero>;
+  return result as QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero, Block>, Zero>;
 }
 
 /** Applies the qparams in the options to a tensor, or chooses and applies them. @returns the qparams */

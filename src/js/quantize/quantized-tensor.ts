@@ -2,6 +2,7 @@
 
 import { type Codes, DTYPES, type DType } from "../base/dtype.js";
 import { fieldsOf } from "../base/fields.js";
+import { showShape } from "../base/format-value.js";
 import { copyLike, type NumberArray } from "../base/typed-arrays.js";
 import type { TensorInput } from "../tensor/check.js";
 import type { Granularity, Layout, Slices } from "../tensor/granularity.js";
@@ -46,6 +47,8 @@ interface ScaleFields<D extends DType, G extends Granularity> {
   readonly axis?: G extends "perChannel" ? number : undefined;
   /** Per group: the number of consecutive values of the last axis that share a scale. */
   readonly groupSize?: G extends "perGroup" ? number : undefined;
+  /** Per block: the number of values of a block on each axis. */
+  readonly blockShape?: G extends "perBlock" ? readonly number[] : undefined;
 }
 
 /** The fields of qparams with zero points, for each granularity. */
@@ -70,14 +73,17 @@ type OwnSlices<G extends Granularity> = G extends "perChannel"
   ? { readonly axis: number }
   : G extends "perGroup"
     ? { readonly groupSize: number }
-    : unknown;
+    : G extends "perBlock"
+      ? { readonly blockShape: readonly number[] }
+      : unknown;
 
 /**
  * Scale and zero point with dtype, scheme and granularity, as `quantize` needs them. Plain data.
  *
  * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
  * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
- * [rows × groups, 1], where a row is one of the last axis and has ceil(length / groupSize) groups. Scales that were given as a tensor without an axis keep their shape. The type of
+ * [rows × groups, 1], where a row is one of the last axis and has ceil(length / groupSize) groups; per block of the number of
+ * blocks on each axis. Scales that were given as a tensor without an axis keep their shape. The type of
  * `scale` distinguishes the granularities at run time:
  *
  * @example const scalesOf = (q: QParams) => (typeof q.scale === "number" ? [q.scale] : q.scale.data);
@@ -104,13 +110,15 @@ export type AnyQParams<D extends DType = DType, G extends Granularity = Granular
 
 /** Qparams as text: dtype=int8, axis=0. */
 export function qparamsText(qparams: AnyQParams): string {
-  const { dtype, axis, groupSize, offset } = fieldsOf(qparams);
+  const { dtype, axis, groupSize, blockShape, offset } = fieldsOf(qparams);
   const granularity =
     groupSize !== undefined
       ? `, group_size=${groupSize}`
-      : axis !== undefined
-        ? `, axis=${axis}`
-        : "";
+      : blockShape !== undefined
+        ? `, block_shape=${showShape(blockShape as number[])}`
+        : axis !== undefined
+          ? `, axis=${axis}`
+          : "";
   return `dtype=${dtype}${granularity}${offset === undefined ? "" : ", zero_point=float"}`;
 }
 
@@ -169,6 +177,8 @@ interface QuantizedInputFields<D extends DType> {
   readonly axis?: number | undefined;
   /** Per group: the number of consecutive values of the last axis that share a scale. */
   readonly groupSize?: number | undefined;
+  /** Per block: the number of values of a block on each axis; -1: the whole axis. */
+  readonly blockShape?: readonly number[] | undefined;
 }
 
 /** Zero points or offsets of an argument. */
@@ -251,11 +261,12 @@ export interface Purpose {
   readonly slices: Slices;
 }
 
-/** Adds axis or group size to a result; leaves out fields that do not apply. */
-function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T {
-  const fields: { axis?: number; groupSize?: number } = result;
+/** Adds axis, group size or block shape to a result; leaves out fields that do not apply. */
+function withSlices<T extends object>(result: T, { axis, groupSize, blocks }: Slices): T {
+  const fields: { axis?: number; groupSize?: number; blockShape?: number[] } = result;
   if (axis !== undefined) fields.axis = axis;
   else if (groupSize !== undefined) fields.groupSize = groupSize;
+  else if (blocks !== undefined) fields.blockShape = [...blocks.size];
   return result;
 }
 

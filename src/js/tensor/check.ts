@@ -109,6 +109,7 @@ export class QuantizedFields {
   declare readonly offset: unknown;
   declare readonly axis: unknown;
   declare readonly groupSize: unknown;
+  declare readonly blockShape: unknown;
 
   constructor(value: object) {
     const fields = fieldsOf(value);
@@ -123,6 +124,7 @@ export class QuantizedFields {
     this.offset = fields.offset;
     this.axis = fields.axis;
     this.groupSize = fields.groupSize;
+    this.blockShape = fields.blockShape;
   }
 }
 

@@ -1,16 +1,17 @@
-// Granularity of qparams: one pair for the tensor, one per channel or one per group.
+// Granularity of qparams: one pair for the tensor, one per channel, per group or per block.
 
 import { isIntegerWithin, wrongNumber } from "../base/check.js";
 import { rangeError, typeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
 import { type ArrayConstructor, newArray, setArray } from "../base/typed-arrays.js";
+import { type Blocks, checkBlocks } from "./blocks.js";
 import { aroundAxis, sizeOf } from "./shape.js";
 
 /**
- * One scale for the tensor, one per channel (index of an axis), or one per group of values. `"broadcast"`:
- * scales given as a tensor without an axis.
+ * One scale for the tensor, one per channel (index of an axis), per group of values, or per n-dimensional block.
+ * `"broadcast"`: scales given as a tensor without an axis.
  */
-export type Granularity = "perTensor" | "perChannel" | "perGroup" | "broadcast";
+export type Granularity = "perTensor" | "perChannel" | "perGroup" | "perBlock" | "broadcast";
 
 /**
  * Division of a tensor into slices with one scale and zero point each, as three nested loops: element
@@ -21,6 +22,10 @@ export interface Slices {
   readonly granularity: Exclude<Granularity, "broadcast">;
   readonly axis: number | undefined;
   readonly groupSize: number | undefined;
+  /** Per block: the blocks. If these are no such loops, \`inner\` is the number of values of the first one. */
+  readonly blocks: Blocks | undefined;
+  /** Whether values have to be reordered, so that those of each block lie side by side. */
+  readonly isScattered: boolean;
   readonly outer: number;
   readonly slices: number;
   readonly inner: number;
@@ -34,14 +39,25 @@ export type SliceCounts = Pick<Slices, "outer" | "slices" | "inner">;
 /** The same, with the length of rows that end with a short slice. */
 export type SlicesWithRows = SliceCounts & Pick<Slices, "row">;
 
-/** Resolves `axis` and `groupSize` against a shape. */
+const NO_BLOCKS = { blocks: undefined, isScattered: false } as const;
+
+/** Resolves `axis`, `groupSize` and `blockShape` against a shape. */
 export function checkSlices(
   where: string,
   prefix: string,
   shape: readonly number[],
   axis: unknown,
   groupSize: unknown,
+  blockShape?: unknown,
 ): Slices {
+  if (blockShape !== undefined) {
+    const other = axis !== undefined ? "axis" : groupSize !== undefined ? "groupSize" : undefined;
+    if (other === undefined) {
+      return blockSlices(checkBlocks(where, `${prefix}.blockShape`, blockShape, shape, false));
+    }
+    const problem = `${prefix}.blockShape and ${prefix}.${other} exclude each other, got both`;
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
   if (axis !== undefined && groupSize !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
@@ -58,6 +74,7 @@ export function checkSlices(
     granularity: "perTensor",
     axis: undefined,
     groupSize: undefined,
+    ...NO_BLOCKS,
     outer: 1,
     slices: 1,
     inner,
@@ -132,7 +149,8 @@ function channelSlices(
   const axis = checkAxis(where, argument, given, shape, -shape.length);
   const [outer, slices, inner] = aroundAxis(shape, axis);
   checkEmpty(where, shape, slices);
-  return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner, row: 0 };
+  const loops = { outer, slices, inner, row: 0 };
+  return { granularity: "perChannel", axis, groupSize: undefined, ...NO_BLOCKS, ...loops };
 }
 
 function groupSlices(
@@ -153,11 +171,40 @@ function groupSlices(
     granularity: "perGroup",
     axis: undefined,
     groupSize,
+    ...NO_BLOCKS,
     outer: 1,
     slices: sizeOf(shape, 0, rank - 1) * Math.ceil(row / groupSize),
     inner,
     row: isEven || inner === row ? 0 : row,
   };
+}
+
+/** Blocks as slices: as loops, where values of a block lie as loops have them. */
+function blockSlices(blocks: Blocks): Slices {
+  const { shape, size, counts, count } = blocks;
+  const own = { granularity: "perBlock", axis: undefined, groupSize: undefined, blocks } as const;
+  const rank = shape.length;
+  // Leading axes that are one block, then axes of blocks of one index, then a cut axis, then axes that are one block.
+  let lead = 0;
+  while (lead < rank && counts[lead] === 1) lead++;
+  let cut = lead;
+  while (cut < rank && size[cut] === 1) cut++;
+  const hasCut = cut < rank && counts[cut] > 1;
+  const isWhole = counts.slice(hasCut ? cut + 1 : cut).every((own) => own === 1);
+  const isEven = !hasCut || shape[cut] % size[cut] === 0;
+  const outer = sizeOf(shape, 0, lead);
+  const inner = (hasCut ? size[cut] : 1) * sizeOf(shape, hasCut ? cut + 1 : cut);
+  if (count > 0 && isWhole && (isEven || outer === 1)) {
+    return {
+      ...own,
+      isScattered: false,
+      outer,
+      slices: count,
+      inner,
+      row: isEven ? 0 : sizeOf(shape, cut),
+    };
+  }
+  return { ...own, isScattered: true, outer: 1, slices: count, inner: sizeOf(size), row: 0 };
 }
 
 /** A whole tensor as a single slice. */
@@ -167,6 +214,7 @@ export const oneSlice = (size: number): SliceCounts => ({ outer: 1, slices: 1, i
 export function qparamsShape(shape: readonly number[], slices: Slices): number[] {
   if (slices.granularity === "perTensor") return [];
   if (slices.granularity === "perGroup") return [slices.slices, 1];
+  if (slices.blocks !== undefined) return [...slices.blocks.counts];
   return shape.map((length, axis) => (axis === slices.axis ? length : 1));
 }
 
@@ -178,6 +226,8 @@ export interface Layout {
   readonly viewQShape: readonly number[];
   /** The number of values of the last axis that share qparams; 0 if the qparams broadcast. */
   readonly viewGroup: number;
+  /** The blocks that have to be reordered, which the other fields say nothing of. */
+  readonly blocks: Blocks | undefined;
 }
 
 /**
@@ -185,19 +235,30 @@ export interface Layout {
  * slices they have shapes [rows, row] and [rows, groups of a row].
  */
 export function laidOut(slices: Slices): Layout {
+  if (slices.isScattered) return { ...layoutOf(slices), blocks: slices.blocks };
   return slices.granularity === "perTensor"
-    ? { viewShape: [slices.inner], viewQShape: [], viewGroup: 0 }
+    ? { viewShape: [slices.inner], viewQShape: [], viewGroup: 0, blocks: undefined }
     : layoutOf(slices);
 }
 
 /** The same for channels and groups. */
 export function layoutOf({ outer, slices, inner, row }: SlicesWithRows): Layout {
   if (row === 0) {
-    return { viewShape: [outer, slices, inner], viewQShape: [slices, 1], viewGroup: 0 };
+    return {
+      viewShape: [outer, slices, inner],
+      viewQShape: [slices, 1],
+      viewGroup: 0,
+      blocks: undefined,
+    };
   }
   const groups = Math.ceil(row / inner);
   const rows = slices / groups;
-  return { viewShape: [rows, row], viewQShape: [rows, groups], viewGroup: inner };
+  return {
+    viewShape: [rows, row],
+    viewQShape: [rows, groups],
+    viewGroup: inner,
+    blocks: undefined,
+  };
 }
 
 /** A part of a tensor whose slices all have the same number of values. */

@@ -116,10 +116,11 @@ export function writeChecked(
   const name = path === "" ? "tensor" : path;
   const codes = addCodes(writer, name, dtype, shape, tiles);
   const { scale, zeroPoint } = qparams;
-  const { axis, groupSize } = slices;
+  const { axis, groupSize, blocks } = slices;
   const node: Record<string, JSONValue> = { kind: "quantized", dtype, scheme, codes, shape };
   if (axis !== undefined) node.axis = axis;
   if (groupSize !== undefined) node.groupSize = groupSize;
+  if (blocks !== undefined) node.blockShape = [...blocks.size];
   if (typeof scale === "number") {
     node.scale = addArray(writer, `${name}_scale`, Float32Array.of(scale), [1]);
     if (!Object.is(Math.fround(scale), scale)) node.exactScale = scale;
@@ -173,6 +174,7 @@ const QUANTIZED_FIELDS = [
   "shape",
   "axis",
   "groupSize",
+  "blockShape",
   "scale",
   "exactScale",
   "scaleShape",
@@ -224,6 +226,7 @@ export function readQuantizedNode(
       [hasOffsets ? "offset" : "zeroPoint"]: isNumber ? zeros[0] : { data: zeros, shape: lengths },
       axis: node.axis,
       groupSize,
+      blockShape: node.blockShape,
     },
     false,
   );

@@ -92,7 +92,8 @@ function withWholeZeros(q: ScaledCodes): ScaledCodes {
 }
 
 /**
- * A quantized tensor of codes with scales. A matrix whose groups run along its first axis comes out transposed.
+ * A quantized tensor of codes with scales. A matrix whose groups run along its first axis comes out transposed; groups
+ * along another axis than the last one of more axes are blocks.
  * @param dtype  of the codes, if this library has it; else the smallest that holds them
  * @param bits  of the codes
  */
@@ -107,7 +108,9 @@ export function quantizedTensorOf(
   }
   const isGroup = given.blockSize !== undefined;
   const lastAxis = given.shape.length - 1;
-  const along = isGroup && given.axis !== lastAxis ? alongLastAxis(name, given) : given;
+  const isAcross = isGroup && given.axis !== lastAxis;
+  const isTurned = isAcross && given.shape.length === 2;
+  const along = isTurned ? alongLastAxis(name, given) : given;
   const q = withPositiveScales(name, withWholeZeros(along), bits);
   const { shape, axis, blockSize, scale, offset } = q;
   const count = scaleCount(q);
@@ -126,8 +129,14 @@ export function quantizedTensorOf(
     const zero = offset === undefined ? { zeroPoint: zeros[0] } : { offset: offset[0] };
     return { ...result, scale: scale[0], ...zero } as unknown as QuantizedTensor;
   }
-  const slices = isGroup ? { groupSize: blockSize } : { axis };
-  const form = isGroup ? [count, 1] : shape.map((length, i) => (i === axis ? length : 1));
+  const blockShape = shape.map((_, i) => (i === axis ? (blockSize ?? 1) : 1));
+  const isBlock = isAcross && !isTurned;
+  const slices = isBlock ? { blockShape } : isGroup ? { groupSize: blockSize } : { axis };
+  const form = isBlock
+    ? shape.map((length, i) => Math.ceil(length / blockShape[i]))
+    : isGroup
+      ? [count, 1]
+      : shape.map((length, i) => (i === axis ? length : 1));
   const parameter = (values: Float32Array | Int32Array) => ({ data: values, shape: [...form] });
   const zero =
     offset === undefined ? { zeroPoint: parameter(zeros) } : { offset: parameter(offset) };

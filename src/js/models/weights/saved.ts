@@ -84,7 +84,7 @@ function windowOf(
   const shape = (node.shape ?? files.get(parts.codes)?.shape) as readonly number[];
   const size = sizeOf(shape);
   const bits = Number(/\d+$/.exec(String(dtype))?.[0]);
-  if (kind !== "quantized" || size === 0) return undefined;
+  if (kind !== "quantized" || size === 0 || node.blockShape !== undefined) return undefined;
   if (axis !== undefined && !shape.some((_, i) => i === axis)) return undefined;
   const isWhole = scaleShape === undefined;
   const [outer, channels, inner] = aroundAxis(shape, (axis ?? 0) as number);

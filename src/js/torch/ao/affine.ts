@@ -5,6 +5,7 @@ import { typeError } from "../../base/errors.js";
 import { ownFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { ARRAYS, newArray } from "../../base/typed-arrays.js";
+import { type Blocks, forRuns } from "../../tensor/blocks.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { sizeOf } from "../../tensor/shape.js";
 import {
@@ -23,7 +24,7 @@ import {
   valuesOf,
   type ZeroPointDomain,
 } from "./arguments.js";
-import { type Blocks, checkBlocks, forRuns } from "./blocks.js";
+import { checkBlocks } from "./blocks.js";
 import { FLOAT_DTYPES, type FloatDType, nearest, promoted, roundingOf, toInt32 } from "./floats.js";
 
 /** Options of `quantizeAffine` and `fakeQuantizeAffine`. */

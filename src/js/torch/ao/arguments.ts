@@ -7,9 +7,9 @@ import { type Options, ownFields } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { Halves } from "../../base/halves.js";
 import { type ARRAYS, type NumberArray, newArray } from "../../base/typed-arrays.js";
+import type { Blocks } from "../../tensor/blocks.js";
 import { type CheckedTensor, checkTensor } from "../../tensor/check.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { Blocks } from "./blocks.js";
 import {
   FLOAT_DTYPES,
   type FloatDType,

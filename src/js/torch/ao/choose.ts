@@ -6,6 +6,7 @@ import type { Options } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import { newArray } from "../../base/typed-arrays.js";
+import { forRuns } from "../../tensor/blocks.js";
 import type { TensorInput } from "../../tensor/check.js";
 import {
   atLeast,
@@ -23,7 +24,7 @@ import {
   type ZeroPointDType,
   zeroPointsOf,
 } from "./arguments.js";
-import { blockShape, checkBlocks, forRuns } from "./blocks.js";
+import { blockShape, checkBlocks } from "./blocks.js";
 import { FLOAT_DTYPES, type FloatDType, nearest, roundingOf, SMALLEST_NORMAL } from "./floats.js";
 
 /** How a range becomes a scale and a zero point: MappingType of torchao. */

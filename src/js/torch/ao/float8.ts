@@ -4,6 +4,7 @@ import { checkChoice, checkFinite, wrongKind } from "../../base/check.js";
 import { ownFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { newArray } from "../../base/typed-arrays.js";
+import { forRuns } from "../../tensor/blocks.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { sizeOf } from "../../tensor/shape.js";
 import {
@@ -14,7 +15,7 @@ import {
   resultOf,
   valuesOf,
 } from "./arguments.js";
-import { blockShape, checkBlocks, forRuns } from "./blocks.js";
+import { blockShape, checkBlocks } from "./blocks.js";
 import {
   decodeFloat8,
   encodeFloat8,

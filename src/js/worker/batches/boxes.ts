@@ -165,6 +165,7 @@ export function cutQParams(
   shape: readonly number[],
   box: Box,
 ): Fields | undefined {
+  if (qparams.blockShape !== undefined) return undefined;
   const parts: Record<string, unknown> = {};
   const isTorch = /^q/.test(String(qparams.dtype));
   for (const name of ["scale", "zeroPoint", "offset"]) {

@@ -13,10 +13,10 @@ export async function* chooseQParams(
 ): Batches<Fields> {
   const large = largeTensor(x);
   if (large === undefined || !isObject(options)) return undefined;
-  const { axis, groupSize, range } = options;
+  const { axis, groupSize, blockShape, range } = options;
   const { shape } = large;
   if (range !== undefined && range !== "minmax") return undefined;
-  if (axis !== undefined && groupSize !== undefined) return undefined;
+  if (blockShape !== undefined || (axis !== undefined && groupSize !== undefined)) return undefined;
   const choose = (part: unknown, own: object) =>
     zp.chooseQParams(part as Float32Array, own) as unknown as Fields &
       Record<Parameter, Parametric>;
@@ -112,7 +112,8 @@ export const CHOOSING = 0.4;
 
 /** Options with explicit qparams: the given ones, else chosen ones. */
 export async function* withQParams(zp: Zeropoint, x: unknown, options: Fields): Batches<Fields> {
-  const { scale, zeroPoint, offset } = options;
+  const { scale, zeroPoint, offset, blockShape } = options;
+  if (blockShape !== undefined) return undefined;
   if (scale !== undefined) {
     const isPlain = [scale, zeroPoint ?? 0, offset ?? 0].every((each) => typeof each === "number");
     return isPlain ? options : undefined;

@@ -13,8 +13,8 @@ export async function* quantizationError(
   zp: Zeropoint,
   [a, b, metric, options]: readonly unknown[],
 ): Batches<number> {
-  const { axis, groupSize } = (options ?? {}) as Fields;
-  if (axis !== undefined || groupSize !== undefined) return undefined;
+  const { axis, groupSize, blockShape } = (options ?? {}) as Fields;
+  if ([axis, groupSize, blockShape].some((own) => own !== undefined)) return undefined;
   const [x, y] = [largeTensor(a), largeTensor(b)];
   if (x === undefined || String(y?.shape) !== String(x.shape)) return undefined;
   const total = x.data.length;

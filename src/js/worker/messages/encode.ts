@@ -78,6 +78,7 @@ const TENSOR_FIELDS = [
   "offset",
   "axis",
   "groupSize",
+  "blockShape",
 ] as const;
 
 /** The weight that a layer was made of. */
