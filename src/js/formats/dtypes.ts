@@ -194,11 +194,17 @@ const integers = (bits: number, signed: boolean): Decode =>
     }),
   );
 
+/** Patterns of 16 bits, from the first byte on; not by a DataView, which takes several times as long. */
+function halvesIn(bytes: Uint8Array, count: number): Uint16Array {
+  const own = bytes.byteOffset % 2 === 0 ? bytes : bytes.slice(0, 2 * count);
+  return new Uint16Array(own.buffer, own.byteOffset, count);
+}
+
 const float16: Decode = (bytes, out) => {
-  const view = viewOf(bytes);
+  const halves = halvesIn(bytes, out.length);
   const words = new Uint32Array(out.buffer, out.byteOffset, out.length);
   for (let i = 0; i < out.length; i++) {
-    const half = view.getUint16(2 * i, true);
+    const half = halves[i];
     const sign = (half & 0x8000) << 16;
     if ((half & 0x7c00) === 0x7c00) {
       words[i] = sign | 0x7f800000 | ((half & 0x3ff) << 13);
@@ -211,9 +217,9 @@ const float16: Decode = (bytes, out) => {
 };
 
 const bfloat16: Decode = (bytes, out) => {
-  const view = viewOf(bytes);
+  const halves = halvesIn(bytes, out.length);
   const words = new Uint32Array(out.buffer, out.byteOffset, out.length);
-  for (let i = 0; i < out.length; i++) words[i] = view.getUint16(2 * i, true) << 16;
+  for (let i = 0; i < out.length; i++) words[i] = halves[i] << 16;
 };
 
 /** Copies bits, so that NaN payloads survive. */
