@@ -1,6 +1,5 @@
 // What the tests use of src/js/models beyond the public exports: parts of analyses, plans and quantization.
 
-export { compareRows } from "../../dist/models/analyze/compare-rows.js";
 export { layoutOf } from "../../dist/models/analyze/layout.js";
 export { SharedBytes, TensorReader } from "../../dist/models/analyze/reader.js";
 export { sampleOf } from "../../dist/models/analyze/sample.js";
@@ -20,3 +19,5 @@ export { readOutput } from "../../dist/models/quantize/output.js";
 export { parseScheme } from "../../dist/models/scheme.js";
 export { keptReason, refusedReason } from "../../dist/models/selection.js";
 export { tiesOf } from "../../dist/models/verify/ties.js";
+export { RowErrors } from "../../dist/models/weights/row-errors.js";
+export { WeightView } from "../../dist/models/weights/view.js";

@@ -66,8 +66,8 @@ class Lab {
   #isDrawing = false;
   /** Changes with each choice of a file. */
   #choice = Symbol();
-  /** The output format for which the rows are measured. */
-  #measuredFor = "";
+  /** The output for which the rows are measured. */
+  #measuredFor = { format: "", target: "" };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #linking;
   #table;
@@ -309,10 +309,14 @@ class Lab {
     drawStrip(this.#find(".lab-strip"), tensors, (name) => this.#table.show(name));
   }
 
-  /** Whether the rows have groups along another axis than the output format: ONNX has them along the inputs. */
+  /** Whether the rows are those of a file of another target, or with groups along another axis: ONNX has them along the inputs. */
   #isMeasuredOtherwise() {
-    const [measured, wanted] = [this.#measuredFor, this.#ship.outputFormat()];
-    return this.#header.format === "onnx" && (measured === "onnx") !== (wanted === "onnx");
+    const [measured, wanted] = [this.#measuredFor, this.#ship.output()];
+    const isOnnx = [measured, wanted].map(({ format }) => format === "onnx");
+    return (
+      measured.target !== wanted.target ||
+      (this.#header.format === "onnx" && isOnnx[0] !== isOnnx[1])
+    );
   }
 
   /** @param {string[]} [names]  of the weights to analyze again; default: all */
@@ -322,13 +326,13 @@ class Lab {
     if (!part) this.#layers = new Layers(this.#header.tensors);
     this.#forgetPlan();
     this.#root.classList.add("is-analyzing");
-    const format = this.#ship.outputFormat();
-    this.#measuredFor = format;
+    const output = this.#ship.output();
+    this.#measuredFor = output;
     const run = this.#progress.start();
     try {
       await this.#client.call(
         "analyzeAll",
-        { names: part, format },
+        { names: part, ...output },
         {
           ...run,
           onEvent: ({ row, progress, isSampled }) => {
@@ -493,7 +497,7 @@ class Lab {
       dialog,
       { name, scheme, pin, planned, reason: reasonOf(layer, this.#plan) },
       async () => ({
-        ...(await this.#client.call("detail", { name, scheme, format: this.#measuredFor })),
+        ...(await this.#client.call("detail", { name, scheme, ...this.#measuredFor })),
         // As the target stores it.
         bytes: layer.rows.get(scheme)?.bytes,
       }),

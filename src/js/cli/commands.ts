@@ -51,7 +51,11 @@ const TARGET: readonly CommandOption[] = [
     value: "NAME",
     text: "count bytes and measure groups as a format stores them; default: the model's",
   },
-  { name: "target", value: "NAME", text: "count bytes as a target of quantize stores them" },
+  {
+    name: "target",
+    value: "NAME",
+    text: "count bytes and measure errors as a target of quantize stores weights",
+  },
 ];
 const ACTIVATIONS: CommandOption = {
   name: "activations",

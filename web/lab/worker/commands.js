@@ -46,11 +46,11 @@ const SAMPLE = 2 ** 15;
 /**
  * Analyzes weights, first from a sample of each, then in full: emits rows as they come, the progress, and the end of
  * the sample. Plans are made of what has come.
- * @param {{ names?: string[], format: any }} argument  names: of the weights whose rows are replaced; default: all.
- *   format: of the file to write
+ * @param {{ names?: string[], format: any, target: string }} argument  names: of the weights whose rows are replaced;
+ *   default: all. format and target: of the file to write
  * @param {Context} context
  */
-export async function analyzeAll({ names, format }, { signal, emit, report, ready }) {
+export async function analyzeAll({ names, format, target }, { signal, emit, report, ready }) {
   if (!names) rows.clear();
   const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
@@ -58,6 +58,7 @@ export async function analyzeAll({ names, format }, { signal, emit, report, read
       signal,
       activations: Object.fromEntries(activations),
       format,
+      ...(target && { target }),
       ...include,
       ...(isSample && { sample: SAMPLE }),
       onProgress: (/** @type {any} */ progress) => {

@@ -18,10 +18,10 @@ const CORNER = [64, 160];
 /**
  * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
  * is large, a histogram of the restored values and the errors in the first rows and columns.
- * @param {{ name: string, scheme: string, format: any }} argument  format: of the file to write
+ * @param {{ name: string, scheme: string, format: any, target: string }} argument  format and target: of the file to write
  * @param {import("../../shell/calls/serve.js").Context} context
  */
-export async function detail({ name, scheme, format }, { signal }) {
+export async function detail({ name, scheme, format, target }, { signal }) {
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
   const include = [escapeGlob(name)];
   const options = {
@@ -29,6 +29,7 @@ export async function detail({ name, scheme, format }, { signal }) {
     include,
     ...inputs,
     format,
+    ...(target && { target }),
     worstRows: true,
     histogram: BINS,
     signal,

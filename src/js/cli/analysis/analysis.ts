@@ -22,10 +22,12 @@ function analysisOptions(args: Arguments): AnalyzeOptions {
   const schemes = splitList(args.text("schemes"));
   // The library checks the name.
   const format = args.text("format") as AnalyzeOptions["format"];
+  const target = args.text("target");
   const [include, exclude] = [args.list("include"), args.list("exclude")];
   return {
     ...(schemes !== undefined && { schemes }),
     ...(format !== undefined && { format }),
+    ...(target !== undefined && { target }),
     ...(include.length > 0 && { include }),
     ...(exclude.length > 0 && { exclude }),
   };

@@ -4,7 +4,6 @@ import { rangeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import type { Core } from "../../core/core.js";
 import { activeCore } from "../../core/init.js";
-import type { OnnxWeight } from "../../formats/onnx/weights.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { momentsOf } from "../inputs/activations.js";
@@ -17,19 +16,17 @@ import {
   type ModelTensor,
   partsOf,
 } from "../open/model.js";
-import { type Orientations, orientationsOf } from "../open/orientation.js";
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
-import { Evaluation, type RangedScheme, type SharedQParams } from "./evaluate.js";
+import { viewsOf, type WeightView, type WeightViews } from "../weights/view.js";
 import {
-  layoutOf,
-  outputAxisOf,
-  type RowLayout,
-  type SharedChannels,
-  sharedChannelsOf,
-  stepOf,
-} from "./layout.js";
+  Evaluation,
+  type RangedScheme,
+  type SharedQParams,
+  type WrittenArithmetic,
+} from "./evaluate.js";
+import { layoutOf, type RowLayout, stepOf } from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
 import { histogramOf, rangeOf } from "./ranges.js";
 import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
@@ -38,6 +35,7 @@ import { sampleOf } from "./sample.js";
 import { bytesOfScheme, fits } from "./schemes.js";
 import { sha256 } from "./sha256.js";
 import { ratio, type Totals } from "./totals.js";
+import { WrittenFiles, type WrittenWeight } from "./written.js";
 
 /**
  * Measures what each scheme costs each tensor of a model: a row for every weight and scheme, in the order of the file,
@@ -97,8 +95,11 @@ async function* rowsOf(
   const parameters = tensors.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const sizes = tensors.map(({ name }) => sizeOfParts(partsOf(model, name)));
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const orientations = await orientationsOf("analyze", document);
+  const views = await viewsOf("analyze", document);
   const { format } = model;
+  const { target, signal } = settings;
+  const output = { format: settings.format, target, signal };
+  const written = await WrittenFiles.of(core, model, settings.schemes, settings.isIncluded, output);
   const shared = new SharedBytes();
   let done = 0;
   for (const [i, tensor] of tensors.entries()) {
@@ -122,7 +123,9 @@ async function* rowsOf(
       core,
       tensor,
       parts,
-      orientations,
+      views,
+      view: views.of(tensor),
+      written,
       format,
       settings,
       share,
@@ -144,7 +147,9 @@ interface Job {
   readonly tensor: ModelTensor;
   /** The tensors of the file that hold it: several for a quantized one. */
   readonly parts: readonly FileTensor[];
-  readonly orientations: Orientations;
+  readonly views: WeightViews;
+  readonly view: WeightView;
+  readonly written: WrittenFiles;
   readonly format: ModelFormat;
   readonly settings: Settings;
   readonly share: number;
@@ -154,12 +159,12 @@ interface Job {
 }
 
 async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
-  const { core, tensor, parts, orientations, settings, onRead } = job;
-  const { name, shape } = tensor;
+  const { core, tensor, parts, views, view, settings, onRead } = job;
+  const { name } = tensor;
   const where = `analyze(${name})`;
-  const layout = layoutOf(shape, orientations.axesOf(name), settings.format === "onnx");
+  const layout = layoutOf(view, settings.format);
   const schemes = settings.schemes.filter((scheme) => fits(scheme, layout));
-  const reason = keptReason(tensor) ?? orientations.reasonOf(name) ?? unfitReason(schemes, layout);
+  const reason = keptReason(tensor) ?? views.reasonOf(name) ?? unfitReason(schemes, layout);
   const hash = sha256();
   if (reason !== undefined) {
     if (settings.sample > 0) return [keepRow(job, undefined, reason)];
@@ -172,7 +177,6 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     return [keepRow(job, hash.digest(), reason)];
   }
   const [whole] = parts;
-  const channels = channelsOf(job);
   const step = stepOf(schemes, layout);
   const sample =
     settings.sample > 0 ? await sampleOf(where, whole, layout, step, settings.sample) : undefined;
@@ -197,13 +201,22 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const ranged: RangedScheme[] = [];
   for (const scheme of schemes) {
     if (scheme.kind === "keep") continue;
-    if (isPerTensor(scheme) && scheme.search === "mse") {
+    const encoder = job.written.of(scheme.name, name)?.encoder;
+    if (encoder !== undefined) {
+      const written: WrittenArithmetic = {
+        encoder,
+        params: isPerTensor(scheme)
+          ? await encoder.chooseLong({ ...slice, min: range[0], max: range[1] })
+          : undefined,
+      };
+      ranged.push({ scheme, range, written });
+    } else if (isPerTensor(scheme) && scheme.search === "mse") {
       ranged.push({ scheme, range: await searchRange(core, where, scheme, slice, range) });
     } else if (isPerTensor(scheme) && scheme.search === "hqq") {
       const qparams = await searchHalfQuadratic(core, where, scheme, slice, range);
       ranged.push({ scheme, range, qparams });
-    } else if (channels !== undefined && isPerChannel(scheme) && sample === undefined) {
-      const shared = await sharedQParamsOf(core, job, scheme, channels);
+    } else if (isShared(job, scheme) && sample === undefined) {
+      const shared = await sharedQParamsOf(core, job, scheme);
       if (shared === undefined) {
         for await (const _ of reader.values(TILE_VALUES));
         return [keepRow(job, digest(), NOT_FINITE)];
@@ -228,7 +241,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     const row =
       at < 0
         ? keepRow(job, sha)
-        : quantizedRow(job, sha, scheme, layout, channels, evaluation, evaluation.totals[at]);
+        : quantizedRow(job, sha, scheme, layout, evaluation, evaluation.totals[at]);
     return histogram === undefined ? row : { ...row, histogram };
   });
 }
@@ -241,31 +254,24 @@ const NOT_FINITE = "values that are NaN or infinite";
 const isPerTensor = (scheme: Scheme): scheme is LinearScheme =>
   scheme.kind === "linear" && scheme.granularity === "tensor";
 
-const isPerChannel = (scheme: Scheme): scheme is LinearScheme =>
-  scheme.kind === "linear" && scheme.granularity === "channel";
-
-/** The scales per channel that ONNX has for several rows each. */
-function channelsOf({ tensor, orientations, settings }: Job): SharedChannels | undefined {
-  const weight = settings.format === "onnx" ? orientations.onnxWeightOf(tensor.name) : undefined;
-  if (weight === undefined) return undefined;
-  const { inputAxes, channelAxis } = weight.orientation;
-  return sharedChannelsOf(tensor.shape, inputAxes, channelAxis);
-}
+/** Whether several outputs share each scale. */
+const isShared = ({ view, settings }: Job, scheme: Scheme): scheme is LinearScheme =>
+  scheme.kind === "linear" && view.slices(scheme, settings.format).isShared;
 
 /** Scales and zero points as the writer of ONNX chooses them. @returns undefined for values that are not finite */
 async function sharedQParamsOf(
   core: Core,
-  { tensor: { name }, orientations }: Job,
+  { tensor: { name }, views, view }: Job,
   scheme: LinearScheme,
-  channels: SharedChannels,
 ): Promise<SharedQParams | undefined> {
-  const weight = orientations.onnxWeightOf(name) as OnnxWeight;
+  const weight = views.onnxWeightOf(name);
+  if (weight === undefined) return undefined;
   const module = import("../quantize/onnx/codes.js");
   const { WeightCoder } = await loadModule("analyze", module);
   try {
     const coder = new WeightCoder(weight, scheme, () => {}, core);
     const [scales, zeroPoints] = [await coder.scales(), await coder.zeroPoints()];
-    return { ...channels, scales, zeroPoints };
+    return { sliceOf: (row) => view.sharedSliceOf(row), scales, zeroPoints };
   } catch (error) {
     if ((error as { readonly code?: unknown }).code !== "ZP_NON_FINITE") throw error;
     return undefined;
@@ -292,9 +298,9 @@ function passesOf(
 }
 
 /** The fields that all rows of a tensor share. */
-function common({ tensor, parts, orientations, format, share }: Job, sha256: string | undefined) {
+function common({ tensor, parts, view, format, share }: Job, sha256: string | undefined) {
   const { name, shape, dtype } = tensor;
-  const outputAxis = outputAxisOf(shape, orientations.axesOf(name));
+  const { outputAxis } = view;
   const parameters = sizeOf(shape);
   return {
     name,
@@ -325,11 +331,11 @@ function quantizedRow(
   sha256: string | undefined,
   scheme: Scheme,
   whole: RowLayout,
-  channels: SharedChannels | undefined,
   { layout, signal, moments }: Evaluation,
   totals: Totals,
 ): AnalysisRow {
-  const { byteLength } = job.tensor;
+  const { byteLength, name } = job.tensor;
+  const written: WrittenWeight | undefined = job.written.of(scheme.name, name);
   const { decibels } = job.core.module;
   const row = common(job, sha256);
   const { noise, energy, product, largest, absolute, square, weighted } = totals;
@@ -338,7 +344,9 @@ function quantizedRow(
   return {
     ...row,
     scheme: scheme.name,
-    bytes: bytesOfScheme(scheme, whole, byteLength, channels?.count),
+    bytes:
+      written?.bytes ?? bytesOfScheme(scheme, whole, job.view, job.settings.format, byteLength),
+    ...(written !== undefined && written.bytes === undefined && { isWritten: false }),
     mse: noise / (layout.rows * layout.rowLength),
     max: largest,
     sqnr: decibels(signal.noise, noise),

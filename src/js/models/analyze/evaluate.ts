@@ -9,8 +9,9 @@ import { dequantizeBlocks, quantizeBlocks } from "../../quantize/blocks.js";
 import { fakeQuantize } from "../../quantize/fake-quantize.js";
 import type { InputMoments } from "../inputs/moments.js";
 import { type Scheme, schemeOptions } from "../scheme.js";
-import { compareRows } from "./compare-rows.js";
-import { isAcross, type RowLayout, rowsOfGroups, type SharedChannels } from "./layout.js";
+import { RowErrors } from "../weights/row-errors.js";
+import type { FileEncoder, Params } from "../weights/slices.js";
+import { isAcross, type RowLayout, rowsOfGroups } from "./layout.js";
 import { floatsOf, type RowTile, TILE_VALUES } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
@@ -23,10 +24,21 @@ export interface RangedScheme {
   readonly qparams?: { readonly scale: number; readonly zero: number };
   /** Of a scheme whose channels are several rows each. */
   readonly shared?: SharedQParams;
+  /** Of a file whose arithmetic is not that of `quantize`. */
+  readonly written?: WrittenArithmetic;
+}
+
+/** How a file has the values of a weight. */
+export interface WrittenArithmetic {
+  readonly encoder: FileEncoder;
+  /** Of the whole weight, for schemes with one scale. */
+  readonly params: Params | undefined;
 }
 
 /** Scales and zero points that several rows share. */
-export interface SharedQParams extends SharedChannels {
+export interface SharedQParams {
+  /** The scale of a row. */
+  readonly sliceOf: (row: number) => number;
   readonly scales: Float32Array;
   readonly zeroPoints: Int32Array;
 }
@@ -156,13 +168,13 @@ export class Evaluation {
   /** Whether the core's row errors do not have a scheme. */
   #isOutside(ranged: RangedScheme): boolean {
     const { scheme } = ranged;
-    const shared = fieldOf(ranged, "shared");
-    return isHalfQuadratic(ranged) || shared !== undefined || isAcross(scheme, this.layout);
+    const isGiven = ["shared", "written"].some((field) => Object.hasOwn(ranged, field));
+    return isGiven || isHalfQuadratic(ranged) || isAcross(scheme, this.layout);
   }
 
   /**
    * Half-quadratic schemes, whose twenty iterations take far longer than the sums, those with groups or blocks of
-   * outputs, and those with scales that several rows share.
+   * outputs, those with scales that several rows share, and those of files with an arithmetic of their own.
    */
   #measureOutside(
     first: number,
@@ -185,21 +197,36 @@ export class Evaluation {
       }
       const { scheme } = ranged;
       const shared = fieldOf(ranged, "shared");
+      const written = fieldOf(ranged, "written");
       const isGroup = scheme.kind === "linear" && scheme.granularity === "group";
       const most = Math.floor(TILE_VALUES / rowLength);
       const step = rowsOfGroups(scheme, layout);
       for (const { begin, end } of parts(rows, Math.max(step, most - (most % step)))) {
         const original = all.subarray(begin * rowLength, end * rowLength);
-        const changed = isAcross(scheme, layout)
-          ? this.#changedAcross(ranged, end - begin, original)
-          : shared !== undefined
-            ? this.#changedBy(scheme, shared, first + begin, original)
-            : this.#changed(ranged, original, isGroup ? runLength : rowLength);
+        const length = isGroup ? runLength : rowLength;
+        const changed =
+          written !== undefined
+            ? changedAsWritten(scheme, written, original, length)
+            : isAcross(scheme, layout)
+              ? this.#changedAcross(ranged, end - begin, original)
+              : shared !== undefined
+                ? this.#changedBy(scheme, shared, first + begin, original)
+                : this.#changed(ranged, original, length);
         const errors = results[i].subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
-        compareRows(original, changed, rowLength, this.#weights, errors);
+        this.#compare(original, changed, errors);
         if (this.#full !== undefined) this.#weighFully(original, changed, errors);
       }
     }
+  }
+
+  #compare(original: Float32Array, changed: Float32Array, errors: Float64Array): void {
+    const { rowLength } = this.layout;
+    let at = 0;
+    const sums = new RowErrors(this.where, { rowLength, inner: 1 }, this.#weights, (row) => {
+      errors.set(row.subarray(0, ROW_DOUBLES), at);
+      at += ROW_DOUBLES;
+    });
+    sums.add(original, changed);
   }
 
   /** Values quantized and dequantized. @param length  of a row */
@@ -225,7 +252,7 @@ export class Evaluation {
   /** Rows quantized and dequantized by scales that they share with others. */
   #changedBy(
     scheme: RangedScheme["scheme"],
-    { channelOf, scales, zeroPoints }: SharedQParams,
+    { sliceOf, scales, zeroPoints }: SharedQParams,
     first: number,
     data: Float32Array,
   ): Float32Array {
@@ -234,9 +261,9 @@ export class Evaluation {
     const scale = { data: new Float32Array(rows), shape: [rows, 1] };
     const zeroPoint = { data: new Int32Array(rows), shape: [rows, 1] };
     for (let row = 0; row < rows; row++) {
-      const channel = channelOf(first + row);
-      scale.data[row] = scales[channel];
-      zeroPoint.data[row] = zeroPoints[channel];
+      const slice = sliceOf(first + row);
+      scale.data[row] = scales[slice];
+      zeroPoint.data[row] = zeroPoints[slice];
     }
     const options = { ...schemeOptions(scheme.name), range: undefined, axis: 0, scale, zeroPoint };
     const x = { data, shape: [rows, rowLength] };
@@ -316,4 +343,20 @@ export class Evaluation {
       outAt,
     );
   }
+}
+
+/** Rows quantized and dequantized as a file has them. @param length  of a row, in which groups are */
+function changedAsWritten(
+  scheme: RangedScheme["scheme"],
+  { encoder, params }: WrittenArithmetic,
+  values: Float32Array,
+  length: number,
+): Float32Array {
+  const size = (scheme.kind === "linear" && scheme.groupSize) || length;
+  const groups =
+    params === undefined
+      ? { rows: values.length / length, columns: length, groupSize: Math.min(size, length) }
+      : { rows: 1, columns: values.length, groupSize: values.length };
+  const own = params ?? encoder.choose(values, groups);
+  return encoder.restore(encoder.encode(values, groups, own), groups, own);
 }

@@ -29,6 +29,11 @@ export interface AnalyzeOptions {
    * in the others. Default: that of the model; safetensors for one of tfjs.
    */
   format?: OutputFormat | undefined;
+  /**
+   * The layout or engine that the file is for, as of `quantizeModel`: bytes and errors are those of its file. Default: that of
+   * the format.
+   */
+  target?: string | undefined;
   /** Patterns of names: only tensors that match one of them have rows. */
   include?: readonly string[] | undefined;
   /** Patterns of names: tensors that match one of them have no rows. */
@@ -62,6 +67,7 @@ export interface AnalyzeOptions {
 export interface Settings {
   readonly schemes: readonly Scheme[];
   readonly format: OutputFormat;
+  readonly target: string | undefined;
   readonly isIncluded: (name: string) => boolean;
   /** By the name of a weight. */
   readonly activations: ReadonlyMap<string, unknown>;
@@ -79,6 +85,7 @@ export interface Settings {
 const OPTIONS = [
   "schemes",
   "format",
+  "target",
   "include",
   "exclude",
   "activations",
@@ -95,11 +102,16 @@ export function checkSettings(where: string, options: unknown, own: ModelFormat)
   const { onProgress, signal } = given as Pick<Settings, "onProgress" | "signal">;
   checkAbortSignal(where, signal);
   checkFunction(where, "options.onProgress", onProgress);
+  const { target } = given;
+  if (target !== undefined && typeof target !== "string") {
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.target", "a name", target);
+  }
   const include = globs(where, "options.include", given.include);
   const exclude = globs(where, "options.exclude", given.exclude);
   return {
     schemes: checkSchemes(where, given.schemes),
     format: checkChoice(where, "options.format", given.format, OUTPUT_FORMATS, defaultFormat(own)),
+    target,
     isIncluded: (name) =>
       (include === undefined || include.some((glob) => glob.matches(name))) &&
       !exclude?.some((glob) => glob.matches(name)),

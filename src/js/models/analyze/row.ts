@@ -44,8 +44,13 @@ export interface AnalysisRow {
   readonly outputAxis?: number;
   /** The name of the scheme; "keep" for a tensor that is not quantized. */
   readonly scheme: string;
-  /** Bytes with this scheme, scales and zero points included. */
+  /** Bytes with this scheme in the file, scales and zero points included. */
   readonly bytes: number;
+  /**
+   * false if the file does not store this weight by this scheme: bytes and errors are then those of `quantize`, and no plan
+   * contains it.
+   */
+  readonly isWritten?: boolean;
   /** Bytes of the tensor in the file. */
   readonly bytesBefore: number;
   /** The tensor's share of the values of all rows. */

@@ -4,6 +4,7 @@ import { BLOCKS } from "../../base/block-types.js";
 import { wrongKind } from "../../base/check.js";
 import { DTYPES } from "../../base/dtype.js";
 import { parseScheme, type Scheme } from "../scheme.js";
+import type { WeightView } from "../weights/view.js";
 import type { RowLayout } from "./layout.js";
 
 /** The schemes of `analyze` by default. */
@@ -33,15 +34,15 @@ export const fits = (scheme: Scheme, { runLength }: RowLayout): boolean =>
   scheme.kind !== "block" || runLength % BLOCKS[scheme.name][0] === 0;
 
 /**
- * Bytes of a tensor with a scheme, as zeropoint's own layout stores it: codes without padding, float32 scales, a byte for
- * each zero point of an affine scheme; whole blocks.
- * @param channels  scales of a scheme per channel
+ * Bytes of a tensor with a scheme that its file does not have, as zeropoint's own layout stores it: codes without padding,
+ * float32 scales, a byte for each zero point of an affine scheme; whole blocks.
  */
 export function bytesOfScheme(
   scheme: Scheme,
-  { rows, rowLength, runLength }: RowLayout,
+  { rows, rowLength }: RowLayout,
+  view: WeightView,
+  format: string,
   byteLength: number,
-  channels = rows,
 ): number {
   const size = rows * rowLength;
   if (scheme.kind === "keep") return byteLength;
@@ -51,12 +52,6 @@ export function bytesOfScheme(
     return (size / values) * bytes;
   }
   const { bits } = DTYPES[scheme.dtype];
-  const runs = size / Math.max(1, runLength);
-  const scales = {
-    tensor: 1,
-    channel: channels,
-    group: runs * Math.ceil(runLength / (scheme.groupSize ?? 1)),
-  }[scheme.granularity];
   const paramBytes = scheme.isAffine ? 5 : 4;
-  return Math.ceil((size * bits) / 8) + scales * paramBytes;
+  return Math.ceil((size * bits) / 8) + view.slices(scheme, format).count * paramBytes;
 }

@@ -8,6 +8,7 @@ import { sameShape } from "../../tensor/shape.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import { valueSourceOf } from "../open/value-source.js";
 import type { QuantizeProgress } from "../quantize/types.js";
+import { viewsOf, type WeightViews } from "../weights/view.js";
 import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
 
 /** Options of `compare`. */
@@ -52,6 +53,7 @@ export async function* compare(
   let total = 0;
   for (const { byteLength } of filesOfA.values()) total += byteLength;
   let done = 0;
+  const views = await viewsOf(where, documentOf(where, "a", a));
   const seen = new Set<string>();
   for (const tensor of a.tensors.values()) {
     signal?.throwIfAborted();
@@ -59,7 +61,7 @@ export async function* compare(
     const other: unknown = rename === undefined ? name : rename(name);
     const found = typeof other === "string" ? b.tensors.get(other) : undefined;
     if (found !== undefined) seen.add(found.name);
-    const row = await rowOf(where, a, b, tensor, found, (bytes) => {
+    const row = await rowOf(where, a, b, tensor, found, views, (bytes) => {
       signal?.throwIfAborted();
       done += bytes;
       onProgress?.({ done, total, name });
@@ -73,13 +75,14 @@ export async function* compare(
   }
 }
 
-/** Compares a tensor of a with one of b. */
+/** Compares a tensor of a with one of b. @param views  of a */
 export async function rowOf(
   where: string,
   a: Model,
   b: Model,
   tensor: ModelTensor,
   other: ModelTensor | undefined,
+  views: WeightViews,
   advance: (bytes: number) => void,
 ): Promise<CompareRow> {
   const { name, shape, dtype: from } = tensor;
@@ -106,7 +109,10 @@ export async function rowOf(
     if ((error as { code?: string }).code !== "ZP_UNSUPPORTED_DTYPE") throw error;
     return uncompared(tensor, from, to, "the bytes differ; the dtype has no values to compare");
   }
-  const row = await compareValues(tensor, to, sources[0], sources[1], advance);
+  const [first, second] = sources;
+  const { decibels } = documentOf(where, "a", a).core(where).module;
+  const view = views.of(tensor);
+  const row = await compareValues(where, tensor, to, first, second, view, decibels, advance);
   // Wide values may become equal when they are rounded to float32.
   return isSame && !isExact ? { ...row, equal: false } : row;
 }

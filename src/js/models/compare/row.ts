@@ -4,11 +4,15 @@ import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { ModelTensor } from "../open/model.js";
 import { ValueReader, type ValueSource } from "../open/value-source.js";
+import { type RowError, RowErrors } from "../weights/row-errors.js";
+import type { WeightView } from "../weights/view.js";
 
 /** Values that are compared at a time. */
 const TILE = 2 ** 17;
 
-/** A tensor of two models. The errors are errors of b's values relative to a's, accumulated in float64 in the order of the file. */
+/**
+ * A tensor of two models. The errors are errors of b's values relative to a's, accumulated in float64 as those of `analyze`, whose rows of the
+ * written file have the same bits. */
 export interface CompareRow {
   /** The tensor's name in a; in b, if a does not have it. */
   readonly name: string;
@@ -49,7 +53,10 @@ export function uncompared(
   return { name, shape: [...shape], from, to, parameters, equal, ...errors, reason };
 }
 
-/** Sums over the values of two tensors. */
+/** Outputs of a weight whose values are interleaved, at most, that are added up at a time. */
+const MOST_COLUMNS = 2 ** 18;
+
+/** Sums over the values of two tensors, output by output, as the rows of `analyze` have them. */
 class Totals {
   equal = true;
   max = 0;
@@ -58,76 +65,123 @@ class Totals {
   #product = 0;
   #noise = 0;
 
-  add(a: Float32Array, b: Float32Array): void {
-    const bitsOfA = new Uint32Array(a.buffer, a.byteOffset, a.length);
-    const bitsOfB = new Uint32Array(b.buffer, b.byteOffset, b.length);
-    let signal = this.#signal;
-    let other = this.#other;
-    let product = this.#product;
-    let noise = this.#noise;
-    let { max, equal } = this;
-    for (let i = 0; i < a.length; i++) {
-      const x = a[i];
-      const y = b[i];
-      if (Number.isNaN(x) && Number.isNaN(y)) {
-        if (bitsOfA[i] !== bitsOfB[i]) equal = false;
-        continue;
-      }
-      signal += x * x;
-      other += y * y;
-      product += x * y;
-      if (bitsOfA[i] === bitsOfB[i]) continue;
-      equal = false;
-      // Equal infinities and zeros of different sign have no difference.
-      const difference = x === y ? 0 : x - y;
-      noise += difference * difference;
-      const size = Math.abs(difference);
-      if (!(size <= max)) max = Number.isNaN(max) ? max : size;
-    }
-    this.#signal = signal;
-    this.#other = other;
-    this.#product = product;
-    this.#noise = noise;
-    this.max = max;
-    this.equal = equal;
+  addRow(row: RowError): void {
+    this.#noise += row[0];
+    this.#other += row[1];
+    this.#product += row[2];
+    this.#signal += row[6];
+    const largest = row[4];
+    if (!(largest <= this.max)) this.max = Number.isNaN(this.max) ? this.max : largest;
   }
 
-  results(count: number) {
+  compareBits(a: Float32Array, b: Float32Array): void {
+    if (!this.equal) return;
+    const bitsOfA = new Uint32Array(a.buffer, a.byteOffset, a.length);
+    const bitsOfB = new Uint32Array(b.buffer, b.byteOffset, b.length);
+    this.equal = bitsOfA.every((bits, i) => bits === bitsOfB[i]);
+  }
+
+  results(count: number, decibels: Decibels) {
     const noise = this.#noise;
     return {
       equal: this.equal,
       max: this.max,
       mse: count === 0 ? Number.NaN : noise / count,
-      sqnr: noise === 0 ? Infinity : 10 * Math.log10(this.#signal / noise),
+      sqnr: decibels(this.#signal, noise),
       cosine: this.#product / Math.sqrt(this.#signal * this.#other),
     };
   }
 }
 
-/** Compares all values. @param advance  called with bytes that were read of a */
+/** 10 * log10(signal / noise), Infinity without noise. */
+export type Decibels = (signal: number, noise: number) => number;
+
+/**
+ * Compares all values.
+ * @param view  the axes of the tensor in a
+ * @param advance  called with bytes that were read of a
+ */
 export async function compareValues(
+  where: string,
   tensor: ModelTensor,
   to: FileDType,
   a: ValueSource,
   b: ValueSource,
+  view: WeightView,
+  decibels: Decibels,
   advance: (bytes: number) => void,
 ): Promise<CompareRow> {
   const { name, shape, dtype: from } = tensor;
-  const first = new ValueReader(a, 0, advance);
-  const second = new ValueReader(b, 0, () => {});
   const totals = new Totals();
   const length = Math.min(TILE, a.size);
   const tiles = [new Float32Array(length), new Float32Array(length)];
-  try {
-    for (let at = 0; at < a.size; at += TILE) {
-      const [x, y] = tiles.map((tile) => tile.subarray(0, Math.min(TILE, a.size - at)));
-      totals.add(await first.fill(x), await second.fill(y));
+  const onRow = (row: RowError): void => totals.addRow(row);
+  /** Compares values from one on. */
+  const add = async (
+    begin: number,
+    end: number,
+    take: (x: Float32Array, y: Float32Array, at: number) => void,
+    told: (bytes: number) => void,
+  ): Promise<void> => {
+    const first = new ValueReader(a, begin, told);
+    const second = new ValueReader(b, begin, () => {});
+    try {
+      for (let at = begin; at < end; at += TILE) {
+        const [x, y] = tiles.map((tile) => tile.subarray(0, Math.min(TILE, end - at)));
+        take(await first.fill(x), await second.fill(y), at);
+      }
+    } finally {
+      await first.close();
+      await second.close();
     }
-  } finally {
-    await first.close();
-    await second.close();
+  };
+  const { rowLength, inner } = view.outputs;
+  if (inner <= MOST_COLUMNS) {
+    const errors = new RowErrors(where, { rowLength, inner }, undefined, onRow);
+    await add(
+      ...([0, a.size] as const),
+      (x, y) => {
+        totals.compareBits(x, y);
+        errors.add(x, y);
+      },
+      advance,
+    );
+  } else {
+    const size = rowLength * inner;
+    for (let start = 0; start < a.size; start += size) {
+      for (let left = 0; left < inner; left += MOST_COLUMNS) {
+        const width = Math.min(MOST_COLUMNS, inner - left);
+        const errors = new RowErrors(where, { rowLength, inner: width }, undefined, onRow);
+        await add(
+          ...([start, start + size] as const),
+          (x, y, at) => {
+            if (left === 0) totals.compareBits(x, y);
+            for (const [from, to] of runsOfColumns(at - start, x.length, inner, left, width)) {
+              errors.add(x.subarray(from, to), y.subarray(from, to));
+            }
+          },
+          left === 0 ? advance : () => {},
+        );
+      }
+    }
   }
-  return { name, shape: [...shape], from, to, parameters: a.size, ...totals.results(a.size) };
+  const results = totals.results(a.size, decibels);
+  return { name, shape: [...shape], from, to, parameters: a.size, ...results };
+}
+
+/** The runs of some columns in values of a matrix, from an index of the matrix on. */
+function* runsOfColumns(
+  first: number,
+  length: number,
+  inner: number,
+  left: number,
+  width: number,
+): Generator<[from: number, to: number]> {
+  for (let row = first - (first % inner); row < first + length; row += inner) {
+    const from = Math.max(0, row + left - first);
+    const to = Math.min(length, row + left + width - first);
+    if (from < to) yield [from, to];
+  }
 }
 
 /** Whether two tensors have the same bytes. @param advance  called with bytes that were read of a */

@@ -12,6 +12,7 @@ import { type FileSource, openSource } from "../open/sources.js";
 import { type OutputReader, readOutput } from "../quantize/output.js";
 import { LEFT_OUT } from "../quantize/requantize.js";
 import type { OutputFile, QuantizeModelResult, QuantizeProgress } from "../quantize/types.js";
+import { viewsOf } from "../weights/view.js";
 import { rowOf } from "./compare.js";
 import type { CompareRow } from "./row.js";
 
@@ -226,13 +227,16 @@ async function verifyTensors(
   let read = 0;
   let max = 0;
   let sqnr = Infinity;
+  // First, as it runs on the instance at hand.
   const result = await openResult();
   try {
+    const views = await viewsOf(where, documentOf(where, "model", model));
     for (const tensor of inFileOrder(model, result)) {
       const { name } = tensor;
       if (limits.leftOut.has(name)) continue;
       const advance = (bytes: number): void => progress.add(bytes, name);
-      const row = await rowOf(where, model, result, tensor, result.tensors.get(name), advance);
+      const other = result.tensors.get(name);
+      const row = await rowOf(where, model, result, tensor, other, views, advance);
       await opened.checkUnchanged(where);
       rows.push(row);
       const problem = problemOf(row, limits);

@@ -1,84 +1,16 @@
-// A weight as rows of groups that share a scale, read in units of whole groups, and encoded part by part.
+// A weight as rows of groups that share a scale, read in units of whole groups, and encoded part by part. Scales that fit into
+// a budget are kept, so that they are chosen once for all tensors of the weight.
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
-import type { InputAxes } from "../../formats/onnx/weights.js";
-import { sizeOf } from "../../tensor/shape.js";
 import { ValueReader, type ValueSource } from "../open/value-source.js";
-import type { Slice } from "../range-search.js";
-import type { LinearScheme } from "../scheme.js";
+import { type Encoder, type Groups, groupCount, type Params } from "../weights/slices.js";
 
 /** Values of a unit, at most: 1 MiB of float32. */
 const UNIT = 2 ** 18;
 
 /** Values of columns that are in memory at a time. */
 const TRANSPOSED = 2 ** 22;
-
-/**
- * Rows of a weight, and groups of consecutive values of a row; the last group of a row may be short. With `height`
- * every column of so many rows is a group.
- */
-export interface Groups {
-  readonly rows: number;
-  readonly columns: number;
-  readonly groupSize: number;
-  readonly height?: number;
-}
-
-/** Values of each group that share a scale: one row for a scale per tensor, a row or a column for each output. */
-export function groupsOf(
-  shape: readonly number[],
-  scheme: LinearScheme,
-  axes: InputAxes = axesByShape(shape),
-): Groups {
-  const size = sizeOf(shape);
-  if (scheme.granularity === "tensor") return { rows: 1, columns: size, groupSize: size };
-  if (scheme.granularity === "channel") {
-    const [first, last] = axes;
-    const height = sizeOf(shape.slice(first, last + 1));
-    const columns = sizeOf(shape.slice(last + 1));
-    if (columns > 1) return { rows: size / columns, columns, groupSize: 1, height };
-    return { rows: size / height, columns: height, groupSize: height };
-  }
-  const columns = shape.at(-1) ?? 1;
-  const groupSize = Math.min(columns, scheme.groupSize as number);
-  return { rows: size / columns, columns, groupSize };
-}
-
-/** The axes of inputs of a weight that only its shape describes. */
-export const axesByShape = (shape: readonly number[]): InputAxes => [1, shape.length - 1];
-
-/** Groups of a row. */
-export const groupsPerRow = ({ columns, groupSize }: Groups): number =>
-  Math.ceil(columns / groupSize);
-
-/** All groups. */
-export const groupCount = (groups: Groups): number =>
-  (groups.rows / (fieldOf(groups, "height") ?? 1)) * groupsPerRow(groups);
-
-/** Scales and zero points (or offsets) of some groups, in row-major order. */
-export interface Params {
-  readonly scale: Float32Array;
-  readonly zero: Float32Array | Int32Array;
-}
-
-/** A group that is longer than a unit: its finite ends, and its values in units. */
-export interface LongGroup extends Slice {
-  readonly min: number;
-  readonly max: number;
-}
-
-/** How values become codes. */
-export interface Encoder {
-  /** Whether the params of a group depend on its smallest and largest value alone. */
-  readonly isByEnds?: boolean;
-  /** Params of whole groups. @param groups  rows and columns of `values` */
-  choose(values: Float32Array, groups: Groups): Params;
-  /** Params of one group that is too long to be held. */
-  chooseLong(group: LongGroup): Params | Promise<Params>;
-  /** Codes of values with these params, valid until the next call. */
-  encode(values: Float32Array, groups: Groups, params: Params): Uint8Array | Int8Array;
-}
 
 /** A run of values that a stream encodes at once. */
 export interface Unit {
@@ -94,16 +26,74 @@ export interface WeightSource {
   readonly values: ValueSource;
   readonly groups: Groups;
   readonly encoder: Encoder;
-  /** What was chosen for long groups and for columns, by their first value, and the bytes read for that. */
-  readonly longParams: Map<number, { readonly params: Params; readonly bytes: number }>;
+  readonly held: HeldParams;
+  /** Bytes of the weight in the file that is read. */
+  readonly inputBytes: number;
 }
+
+/** Bytes of scales and zero points that are kept for a file. */
+const HELD_BYTES = 2 ** 24;
+
+/** Scales and zero points of the weights of a file: of the first weights that fit, and of the last one. */
+export class HeldParams {
+  readonly #first = new Map<WeightSource, Params>();
+  #left = HELD_BYTES / 2;
+  #last: readonly [WeightSource, Params] | undefined;
+
+  /** Whether those of a weight may be kept. */
+  static fits = (groups: Groups): boolean => 8 * groupCount(groups) <= HELD_BYTES / 2;
+
+  get(weight: WeightSource): Params | undefined {
+    return this.#first.get(weight) ?? (this.#last?.[0] === weight ? this.#last[1] : undefined);
+  }
+
+  put(weight: WeightSource, params: Params): void {
+    const bytes = params.scale.byteLength + params.zero.byteLength;
+    if (bytes > this.#left) {
+      this.#last = [weight, params];
+      return;
+    }
+    this.#left -= bytes;
+    this.#first.set(weight, params);
+  }
+}
+
+/** The params of a weight, put together from those of its units. */
+class GatheredParams {
+  #params: Params | undefined;
+  #count = 0;
+
+  constructor(readonly total: number) {}
+
+  add({ scale, zero }: Params): void {
+    this.#params ??= {
+      scale: new Float32Array(this.total),
+      zero:
+        zero instanceof Float32Array ? new Float32Array(this.total) : new Int32Array(this.total),
+    };
+    this.#params.scale.set(scale, this.#count);
+    this.#params.zero.set(zero, this.#count);
+    this.#count += scale.length;
+  }
+
+  /** undefined unless all are there. */
+  get all(): Params | undefined {
+    return this.#count === this.total ? this.#params : undefined;
+  }
+}
+
+/** Some of the params of a weight. */
+const partOf = ({ scale, zero }: Params, first: number, count: number): Params => ({
+  scale: scale.subarray(first, first + count),
+  zero: zero.subarray(first, first + count),
+});
 
 /** Called with bytes of input and the name of their tensor. */
 export type Advance = (bytes: number, name: string) => void;
 
 /**
  * Units of a weight from front to back; the values are valid until the next unit is asked for.
- * @param needsValues  false: groups that are longer than a unit have their params alone
+ * @param needsValues  false: groups that are longer than a unit have their params alone, and params that are kept are one unit
  * @throws {RangeError} `ZP_NON_FINITE` for NaN and infinities
  */
 export async function* unitsOf(
@@ -111,22 +101,42 @@ export async function* unitsOf(
   advance: Advance,
   needsValues = true,
 ): AsyncGenerator<Unit> {
-  const { values: source, groups, encoder } = weight;
+  const { values, groups, held, inputBytes } = weight;
+  const known = held.get(weight);
+  if (known !== undefined && !needsValues) {
+    advance(inputBytes, values.name);
+    yield unitWithout(known);
+    return;
+  }
+  const isLong = fieldOf(groups, "height") !== undefined || groups.groupSize > UNIT;
+  const units = isLong
+    ? longUnits(weight, known, advance, needsValues)
+    : rowUnits(weight, known, advance);
+  if (known !== undefined || !HeldParams.fits(groups)) {
+    yield* units;
+    return;
+  }
+  const gathered = new GatheredParams(groupCount(groups));
+  for await (const unit of units) {
+    if (!unit.isContinued) gathered.add(unit.params);
+    yield unit;
+  }
+  if (gathered.all !== undefined) held.put(weight, gathered.all);
+}
+
+/** Units of whole groups. @param known  params of the weight */
+async function* rowUnits(
+  { values: source, groups, encoder }: WeightSource,
+  known: Params | undefined,
+  advance: Advance,
+): AsyncGenerator<Unit> {
   const { rows, columns, groupSize } = groups;
-  const inputs = fieldOf(groups, "height");
-  if (inputs !== undefined) {
-    yield* columnUnits(weight, inputs, advance, needsValues);
-    return;
-  }
-  if (groupSize > UNIT) {
-    yield* longUnits(weight, advance, needsValues);
-    return;
-  }
   const reader = new ValueReader(source, 0, (bytes) => advance(bytes, source.name));
   // Whole rows, or whole groups of a long row.
   const height = Math.max(1, Math.floor(UNIT / columns));
   const width = columns <= UNIT ? columns : Math.floor(UNIT / groupSize) * groupSize;
   const buffer = new Float32Array(Math.min(height, rows) * width);
+  let group = 0;
   try {
     for (let row = 0; row < rows; row += height) {
       for (let column = 0; column < columns; column += width) {
@@ -137,7 +147,11 @@ export async function* unitsOf(
         };
         const values = await reader.fill(buffer.subarray(0, own.rows * own.columns));
         const first = row * columns + column;
-        const params = naming(source.name, values, first, () => encoder.choose(values, own));
+        const params =
+          known === undefined
+            ? naming(source.name, values, first, () => encoder.choose(values, own))
+            : partOf(known, group, groupCount(own));
+        group += params.scale.length;
         yield { values, groups: own, params, isContinued: false };
       }
     }
@@ -146,32 +160,46 @@ export async function* unitsOf(
   }
 }
 
-/** Units of groups that are longer than a unit, which are read once for each pass. */
+/** Units of groups that are longer than a unit, or of columns: a pass that chooses the params, then one for the values. */
 async function* longUnits(
   weight: WeightSource,
+  known: Params | undefined,
   advance: Advance,
   needsValues: boolean,
 ): AsyncGenerator<Unit> {
-  const { values: source, groups, encoder } = weight;
+  const { values: source, groups } = weight;
   const { rows, columns, groupSize } = groups;
-  const buffer = new Float32Array(UNIT);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column += groupSize) {
-      const first = row * columns + column;
-      const length = Math.min(groupSize, columns - column);
-      const parts = (): AsyncGenerator<Float32Array> => partsOf(source, first, length, buffer);
-      const params = await paramsOnce(weight, first, advance, async (read) => {
-        const ends = await rangeOf(source, first, length, buffer, read);
-        return await encoder.chooseLong({ ...ends, length, parts });
-      });
+  const height = fieldOf(groups, "height");
+  const length = height === undefined ? groupSize : height * columns;
+  // Columns in whole rows.
+  const width = height === undefined ? UNIT : columns * Math.max(1, Math.floor(UNIT / columns));
+  const buffer = new Float32Array(Math.min(width, source.size));
+  const end = height === undefined ? columns : rows * columns;
+  let group = 0;
+  for (let row = 0; row < (height === undefined ? rows : 1); row++) {
+    for (let start = 0; start < end; start += length) {
+      const first = row * columns + start;
+      const size = Math.min(length, end - start);
+      const choose = (): Promise<Params> =>
+        height === undefined
+          ? paramsOfLong(weight, first, size, buffer, advance)
+          : paramsOfColumns(weight, first, height, buffer, advance);
+      const count = height === undefined ? 1 : columns;
+      const params = known === undefined ? await choose() : partOf(known, group, count);
+      group += count;
       if (!needsValues) {
         yield unitWithout(params);
         continue;
       }
+      const read = (bytes: number): void => {
+        if (known !== undefined) advance(bytes, source.name);
+      };
       let isContinued = false;
-      for await (const values of parts()) {
-        const { length: count } = values;
-        const own = { rows: 1, columns: count, groupSize: count };
+      for await (const values of runsOf(source, first, size, buffer, read)) {
+        const own =
+          height === undefined
+            ? { rows: 1, columns: values.length, groupSize: values.length }
+            : { ...groups, rows: values.length / columns };
         yield { values, groups: own, params, isContinued };
         isContinued = true;
       }
@@ -179,32 +207,17 @@ async function* longUnits(
   }
 }
 
-/** Units of matrices whose columns are groups: whole rows, after a pass that chooses the params. */
-async function* columnUnits(
-  weight: WeightSource,
-  height: number,
+/** The params of a group that is read once for each pass. */
+async function paramsOfLong(
+  { values: source, encoder }: WeightSource,
+  first: number,
+  length: number,
+  buffer: Float32Array,
   advance: Advance,
-  needsValues: boolean,
-): AsyncGenerator<Unit> {
-  const { values: source, groups } = weight;
-  const { rows, columns } = groups;
-  const size = height * columns;
-  const buffer = new Float32Array(columns * Math.max(1, Math.floor(UNIT / columns)));
-  for (let first = 0; first < rows * columns; first += size) {
-    const params = await paramsOnce(weight, first, advance, (read) =>
-      paramsOfColumns(weight, first, height, buffer, read),
-    );
-    if (!needsValues) {
-      yield unitWithout(params);
-      continue;
-    }
-    let isContinued = false;
-    for await (const values of partsOf(source, first, size, buffer)) {
-      const own = { ...groups, rows: values.length / columns };
-      yield { values, groups: own, params, isContinued };
-      isContinued = true;
-    }
-  }
+): Promise<Params> {
+  const parts = (): AsyncGenerator<Float32Array> => runsOf(source, first, length, buffer);
+  const ends = await rangeOf(source, first, length, buffer, advance);
+  return await encoder.chooseLong({ ...ends, length, parts });
 }
 
 /** A unit of params alone. */
@@ -214,27 +227,6 @@ const unitWithout = (params: Params): Unit => ({
   params,
   isContinued: false,
 });
-
-/** The params of groups that begin with a value: those of an earlier stream, or new ones. */
-async function paramsOnce(
-  { values: { name }, longParams }: WeightSource,
-  first: number,
-  advance: Advance,
-  choose: (advance: Advance) => Promise<Params>,
-): Promise<Params> {
-  const known = longParams.get(first);
-  if (known !== undefined) {
-    advance(known.bytes, name);
-    return known.params;
-  }
-  let bytes = 0;
-  const params = await choose((read, of) => {
-    bytes += read;
-    advance(read, of);
-  });
-  longParams.set(first, { params, bytes });
-  return params;
-}
 
 /** Params of the columns of a matrix: by their ends in one pass, or of some columns in each pass. */
 async function paramsOfColumns(
@@ -255,7 +247,7 @@ async function paramsOfColumns(
       if (left === 0) advance(bytes, source.name);
     };
     let row = 0;
-    for await (const values of partsOf(source, first, height * columns, buffer, read)) {
+    for await (const values of runsOf(source, first, height * columns, buffer, read)) {
       checkFinite(source.name, values, first + row * columns);
       for (let at = left; at < values.length; at += columns, row++) {
         for (let i = 0; i < count; i++) {
@@ -276,7 +268,7 @@ async function paramsOfColumns(
 }
 
 /** A run of values, as many as the buffer takes at a time. @param advance  called with the bytes that are read */
-async function* partsOf(
+async function* runsOf(
   source: ValueSource,
   first: number,
   length: number,
@@ -305,7 +297,7 @@ async function rangeOf(
   let max = -Infinity;
   let at = first;
   const read = (bytes: number): void => advance(bytes, source.name);
-  for await (const values of partsOf(source, first, length, buffer, read)) {
+  for await (const values of runsOf(source, first, length, buffer, read)) {
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
       if (value < min) min = value;

@@ -20,6 +20,7 @@ import { documentOf, type Model, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
 import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
+import type { FileEncoder } from "../weights/slices.js";
 import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { outputFile, Progress } from "./output.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
@@ -33,6 +34,7 @@ import type {
   QuantizedRow,
   QuantizeModelResult,
   QuantizeProgress,
+  QuantizeReport,
   Wish,
   Writer,
 } from "./types.js";
@@ -202,8 +204,16 @@ export async function quantizeModel(
   const verified = outputs === undefined ? {} : { outputs };
   const sizes = { bytesBefore, bytesAfter };
   const report = { format, target: written.target, rows, ...sizes, ...verified, notes };
+  ENCODERS.set(report, fieldOf(written, "encoders") ?? new Map());
   return { files, report };
 }
+
+/** The arithmetic of weights that are not quantized as `quantize` does, by name. */
+const ENCODERS = /* @__PURE__ */ new WeakMap<QuantizeReport, ReadonlyMap<string, FileEncoder>>();
+
+/** How the files of a report have the values of a weight; undefined if by `quantize` and `dequantize`. */
+export const encoderOf = (report: QuantizeReport, name: string): FileEncoder | undefined =>
+  ENCODERS.get(report)?.get(name);
 
 /** Bytes of the model's files: of the main one, and of the tensors in others. */
 function bytesOfFiles(document: ModelDocument): number {

@@ -21,7 +21,7 @@ export type StoredRowsOptions = Pick<
 >;
 
 /** A row with the bytes of a target. */
-export type StoredRow<Row extends PlanRow = PlanRow> = Row & {
+export type StoredRow<Row extends PlanRow = PlanRow> = Omit<Row, "isWritten"> & {
   /** Bytes of packed codes, scales and zero points, independent of targets. */
   readonly nominalBytes?: number;
   /** Bytes that the tensor adds to the header or graph: names, shapes, metadata, nodes. */
@@ -152,7 +152,8 @@ export async function storedRows<Row extends PlanRow>(
     if (row.scheme === "keep")
       return { ...(row as StoredRow<Row>), bytes: kept.get(row.name) ?? row.bytes };
     const found = written.get(row.name)?.get(row.scheme);
-    const nominal = { ...row, nominalBytes: row.bytes };
+    const { isWritten: _, ...others } = row;
+    const nominal = { ...others, nominalBytes: row.bytes };
     if (found === undefined) return { ...nominal, isWritten: false } as StoredRow<Row>;
     const { bytesAfter: bytes } = found;
     const headerBytes = (fieldOf(found, "headerBytes") ?? 0) + own(row.scheme);

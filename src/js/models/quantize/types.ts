@@ -6,6 +6,7 @@ import type { FileDType } from "../../formats/dtypes.js";
 import type { ModelDocument } from "../open/document.js";
 import type { Model, ModelTensor } from "../open/model.js";
 import type { Scheme } from "../scheme.js";
+import type { FileEncoder } from "../weights/slices.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 
 /** A format that `quantizeModel` writes. */
@@ -170,6 +171,8 @@ export interface Written {
   readonly rows: readonly QuantizedRow[];
   readonly notes: readonly string[];
   readonly outputs?: readonly OutputDifference[];
+  /** The arithmetic of weights that are not quantized as `quantize` does, by name. */
+  readonly encoders?: ReadonlyMap<string, FileEncoder>;
 }
 
 /** Writes a model in one format. Reads headers only: values are read while files are streamed. */

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel, plan } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../internal/formats.mjs";
-import { layoutOf, sampleOf } from "../../../internal/models.mjs";
+import { layoutOf, sampleOf, WeightView } from "../../../internal/models.mjs";
 import { Random, refuses } from "../../support/asserts.mjs";
 import { collect } from "../../support/files/formats.mjs";
 import { constant, onnxModel } from "../../support/onnx/models.mjs";
@@ -118,7 +118,13 @@ describe("analyze with a sample", () => {
     const shape = [4, 100];
     const bytes = new Uint8Array(Float32Array.from({ length: 400 }, (_, i) => i % 100).buffer);
     const file = { name: "w", dtype: "float32", shape, byteLength: 1600, bytes: () => [bytes] };
-    const sample = await sampleOf("test", file, layoutOf(shape, [0, 0], false), 8, 64);
+    const sample = await sampleOf(
+      "test",
+      file,
+      layoutOf(new WeightView(shape, [0, 0]), "safetensors"),
+      8,
+      64,
+    );
     const { rows, inner, rowLength } = sample.layout;
     assert.deepEqual([rows, inner, rowLength], [16, 16, 4]);
     const found = await collect(sample.file.bytes());

@@ -17,7 +17,7 @@ import {
   partNames,
   REARRANGED,
 } from "./form.js";
-import { type PackedRows, packRows } from "./nbits.js";
+import { nbitsEncoder, type PackedRows, packRows } from "./nbits.js";
 import { MICROSOFT } from "./rewrite.js";
 import { inputsOf, PIECE, transposed, WeightValues } from "./values.js";
 
@@ -111,9 +111,10 @@ export const packedBlocks: Form = {
     const isOnlyLookUp = uses.every(isLookUp);
     const isNative = bitsOf(scheme) === bits && scheme.search === "minmax";
     const rule = isNative && !isOnlyLookUp ? "ort" : "own";
+    const encoder = nbitsEncoder(core, scheme, bits, rule, tensor.dtype as ScaleDType);
     const pack = (): AsyncGenerator<PackedRows, void, undefined> =>
       packed(context, bits, block, (values, columns) =>
-        packRows(core, values, columns, bits, block, scheme, rule),
+        packRows(encoder, values, columns, bits, block, scheme.isAffine),
       );
 
     // Scales are written behind the codes, unless they are too many to be held.
@@ -205,7 +206,7 @@ export const packedBlocks: Form = {
     rewriter.removeWeight(weight);
     const { codes, scale } = names;
     const parts = { codes, scale, ...(scheme.isAffine ? { zeroPoint: names.zeroPoint } : {}) };
-    return { bytes, note: { ...parts, isTransposed: inner > 1 } };
+    return { bytes, note: { ...parts, isTransposed: inner > 1 }, encoder };
   },
 };
 

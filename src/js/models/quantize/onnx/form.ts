@@ -8,6 +8,7 @@ import type { OnnxGraph } from "../../../formats/onnx/read.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import type { ByteStream } from "../../../formats/source.js";
 import type { LinearScheme } from "../../scheme.js";
+import type { FileEncoder } from "../../weights/slices.js";
 import { type CodeArray, WeightCoder } from "./codes.js";
 import type { Rewriter } from "./rewrite.js";
 
@@ -38,6 +39,8 @@ export interface WrittenForm {
   readonly bytes: number;
   /** How to read them, names of tensors in the weight's graph. */
   readonly note: FormNote;
+  /** Its arithmetic, if it is not that of `quantize`. */
+  readonly encoder?: FileEncoder;
 }
 
 export type FormNote = Omit<OnnxWeightNote, "name" | "shape" | "schemeName">;

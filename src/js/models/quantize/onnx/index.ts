@@ -9,6 +9,7 @@ import { unsupported } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { Scheme } from "../../scheme.js";
+import type { FileEncoder } from "../../weights/slices.js";
 import { outputFormatsOf } from "../formats.js";
 import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
@@ -39,6 +40,7 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const watch: Watch = { advance: undefined };
   const rows: QuantizedRow[] = [];
   const used = new Map<string, number>();
+  const encoders = new Map<string, FileEncoder>();
   for (const [name, tensor] of model.tensors) {
     const { dtype: from, byteLength: bytesBefore } = tensor;
     const keep = (reason: string): QuantizedRow => ({
@@ -59,6 +61,8 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
       continue;
     }
     const { form, bytesAfter, note } = written;
+    const encoder = fieldOf(written, "encoder");
+    if (encoder !== undefined) encoders.set(name, encoder);
     if (note !== undefined)
       rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, scheme.name, note)));
     used.set(form, (used.get(form) ?? 0) + 1);
@@ -71,7 +75,7 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const externalName = `${name.replace(/\.onnx$/i, "")}.onnx.data`;
   const rewritten = rewriter.finish(externalName);
   const files = filesOf(job, onnx, name, externalName, rewritten, watch);
-  const written = { target, files, rows, notes: notesOf(target, used, activations) };
+  const written = { target, files, rows, notes: notesOf(target, used, activations), encoders };
   if (job.verifyWith === undefined) return written;
   const { verifyWith, verifyInputs } = job;
   const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs);
@@ -83,7 +87,7 @@ function rewriteWeight(
   given: Omit<FormContext, "scheme">,
   scheme: WeightScheme,
   forms: readonly Form[],
-): { form: string; bytesAfter: number; note?: FormNote } | string {
+): { form: string; bytesAfter: number; note?: FormNote; encoder?: FileEncoder } | string {
   const { rewriter, weight, onWritten } = given;
   if (scheme.kind === "half") {
     const refused = refuseHalf(rewriter, weight, scheme.name);
@@ -93,8 +97,8 @@ function rewriteWeight(
   const context: FormContext = { ...given, scheme };
   const form = chooseForm(forms, context);
   if (typeof form === "string") return form;
-  const { bytes, note } = form.write(context);
-  return { form: form.name, bytesAfter: bytes, note };
+  const { bytes, ...rest } = form.write(context);
+  return { form: form.name, bytesAfter: bytes, ...rest };
 }
 
 /** A note with the keys that its tensors have in the model. */

@@ -8,7 +8,8 @@ import type { FileDType } from "../../../formats/dtypes.js";
 import { BitPacker } from "../../kinds/bits.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
-import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
+import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
+import { encodeCodes, encodeParams } from "../groups.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import type { Wish } from "../types.js";
@@ -63,7 +64,8 @@ export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) =
       }
       return undefined;
     },
-    parts: (weight, claim) => partsOf(core, weight, isPacked(weight.scheme), claim),
+    encoderOf: (tensor, scheme) => encoderOf(core, tensor, scheme),
+    parts: (weight, claim) => partsOf(weight, isPacked(weight.scheme), claim),
     // The reference writes none; transformers before 5 do not open a file without a format.
     metadata: (given) => metadataWith(given, "pt"),
     config: (entries) =>
@@ -71,22 +73,25 @@ export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) =
   };
 }
 
+function encoderOf(core: Core, tensor: ModelTensor, scheme: LinearScheme): FileEncoder {
+  const dtype = scaleDTypeOf(tensor);
+  const own = compressedEncoder(core, bitsOf(scheme), scheme.isAffine, dtype);
+  return scheme.search === "minmax"
+    ? own
+    : searchingEncoder(core, scheme, own, "compressed", dtype);
+}
+
 function partsOf(
-  core: Core,
   weight: Weight,
   isPacked: boolean,
   claim: (name: string) => string,
 ): OutputTensor[] {
-  const { tensor, scheme, values, groups } = weight;
+  const { tensor, scheme, source } = weight;
   const bits = bitsOf(scheme);
   const dtype = scaleDTypeOf(tensor);
-  const own = compressedEncoder(core, bits, scheme.isAffine, dtype);
-  const encoder =
-    scheme.search === "minmax" ? own : searchingEncoder(core, scheme, own, "compressed", dtype);
-  const source = { values, groups, encoder, longParams: new Map() };
   const inputBytes = tensor.byteLength;
   const [rows, columns] = tensor.shape;
-  const perRow = groupsPerRow(groups);
+  const perRow = groupsPerRow(source.groups);
   const isTensor = scheme.granularity === "tensor";
   const scaleShape = isTensor ? [1] : [rows, perRow];
   const module = moduleOf(tensor.name) as string;

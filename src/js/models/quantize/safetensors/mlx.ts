@@ -3,8 +3,10 @@
 
 import type { Core } from "../../../core/core.js";
 import { sizeOf } from "../../../tensor/shape.js";
+import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme } from "../../scheme.js";
-import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
+import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
+import { encodeCodes, encodeParams } from "../groups.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import { bitsOf, moduleOf, RowPacker, refuseScheme, scaleDTypeOf } from "./compressed-tensors.js";
@@ -39,18 +41,15 @@ export function mlxLayout(where: string, core: Core): Layout {
         ? undefined
         : `${columns} columns are no whole groups of ${groupSize}`;
     },
-    parts({ tensor, scheme, values, groups }, claim) {
+    encoderOf: (tensor, scheme) => encoderOf(core, tensor, scheme),
+    parts({ tensor, scheme, source }, claim) {
       const bits = bitsOf(scheme);
       const dtype = scaleDTypeOf(tensor);
-      const own = mlxEncoder(core, bits);
-      const encoder =
-        scheme.search === "minmax" ? own : searchingEncoder(core, scheme, own, "mlx", dtype);
-      const source = { values, groups, encoder, longParams: new Map() };
       const inputBytes = tensor.byteLength;
       const rows = tensor.shape.slice(0, -1);
       const [columns] = tensor.shape.slice(-1);
       const module = moduleOf(tensor.name) as string;
-      const shape = [...rows, groupsPerRow(groups)];
+      const shape = [...rows, groupsPerRow(source.groups)];
       const packed = [...rows, (columns * bits) / 32];
       const codes: OutputTensor = {
         ...{ name: tensor.name, dtype: "uint32", shape: packed, inputBytes },
@@ -78,6 +77,12 @@ export function mlxLayout(where: string, core: Core): Layout {
       return { quantization, quantization_config: quantization };
     },
   };
+}
+
+function encoderOf(core: Core, tensor: ModelTensor, scheme: LinearScheme): FileEncoder {
+  const dtype = scaleDTypeOf(tensor);
+  const own = mlxEncoder(core, bitsOf(scheme), dtype);
+  return scheme.search === "minmax" ? own : searchingEncoder(core, scheme, own, "mlx", dtype);
 }
 
 /** `quantization` of config.json: the most frequent parameters, and modules that differ. */

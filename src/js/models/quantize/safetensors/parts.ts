@@ -1,21 +1,20 @@
 // Contracts between the safetensors writer and the layouts of quantized weights, and what several layouts have in common.
 
-import type { InputAxes } from "../../../formats/onnx/weights.js";
 import type { ModelTensor } from "../../open/model.js";
-import type { ValueSource } from "../../open/value-source.js";
 import { STRUCTURE_KEY } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
-import type { Groups } from "../groups.js";
+import type { Encoder, FileEncoder, Groups } from "../../weights/slices.js";
+import type { WeightView } from "../../weights/view.js";
+import type { WeightSource } from "../groups.js";
 import type { OutputTensor } from "../output-tensor.js";
 
 /** A weight that a layout is asked to hold. */
 export interface Weight {
   readonly tensor: ModelTensor;
   readonly scheme: LinearScheme;
-  readonly values: ValueSource;
-  readonly groups: Groups;
-  /** The axes of the inputs of an output. */
-  readonly axes: InputAxes;
+  readonly view: WeightView;
+  /** Its values, groups and encoder. */
+  readonly source: WeightSource;
 }
 
 /** A tensor of the model, as a file to write has it. */
@@ -51,6 +50,8 @@ export interface Layout {
     isExplicit: boolean,
     groups: Groups,
   ): string | undefined;
+  /** The arithmetic of a weight. */
+  encoderOf(tensor: ModelTensor, scheme: LinearScheme): Encoder | FileEncoder;
   /**
    * The tensors that hold a weight.
    * @param claim  makes a name that no other tensor has

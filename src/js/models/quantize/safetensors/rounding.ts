@@ -2,8 +2,16 @@
 // Source: compressed-tensors 0.18 with llm-compressor's memoryless min-max observer; MLX's affine quantize on the CPU.
 
 import type { Core } from "../../../core/core.js";
+import { dequantizeValues } from "../../../formats/layouts/unpack.js";
 import { rangesOf } from "../../../tensor/range.js";
-import { checkFinite, type Encoder, type Groups, type LongGroup, type Params } from "../groups.js";
+import {
+  type FileEncoder,
+  type Groups,
+  groupsPerRow,
+  type LongGroup,
+  type Params,
+} from "../../weights/slices.js";
+import { checkFinite } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Machine epsilon of the float types: the scale of a group without any range. */
@@ -81,6 +89,15 @@ function chooseByRanges(
   return params;
 }
 
+/** Groups as readers of checkpoints describe them. */
+const gridOf = (groups: Groups) => ({
+  shape: [groups.rows, groups.columns] as const,
+  scaleShape: [groups.rows, groupsPerRow(groups)],
+  groupSize: groups.groupSize,
+  granularity: "group" as const,
+  isTransposed: false,
+});
+
 /**
  * The encoder of compressed-tensors. Every operation is rounded to the weight's own float type:
  *
@@ -96,7 +113,7 @@ export function compressedEncoder(
   bits: number,
   isAffine: boolean,
   dtype: ScaleDType,
-): Encoder {
+): FileEncoder {
   const low = -(2 ** (bits - 1));
   const high = -low - 1;
   const round = (value: number): number => rounded(value, dtype);
@@ -142,6 +159,11 @@ export function compressedEncoder(
       }
       return codes;
     },
+    restore: (codes, groups, { scale, zero }) =>
+      dequantizeValues({
+        ...{ codes, ...gridOf(groups), scale, valueDtype: dtype },
+        ...(isAffine && { zeroPoint: Int32Array.from(zero) }),
+      }),
   };
 }
 
@@ -156,7 +178,7 @@ export function compressedEncoder(
  *
  * Codes belong to this scale; files hold it in the weight's own float type.
  */
-export function mlxEncoder(core: Core, bits: number): Encoder {
+export function mlxEncoder(core: Core, bits: number, dtype: ScaleDType): FileEncoder {
   const most = 2 ** bits - 1;
   const { fround } = Math;
   const least = fround(1e-7);
@@ -186,5 +208,11 @@ export function mlxEncoder(core: Core, bits: number): Encoder {
       }
       return codes;
     },
+    restore: (codes, groups, { scale, zero }) =>
+      dequantizeValues({
+        ...{ codes, ...gridOf(groups), valueDtype: dtype },
+        scale: roundInPlace(scale.slice(), dtype),
+        offset: roundInPlace(Float32Array.from(zero), dtype),
+      }),
   };
 }

@@ -2,9 +2,8 @@
 
 import type { Core } from "../../../core/core.js";
 import type { LinearScheme } from "../../scheme.js";
-import type { Encoder } from "../groups.js";
+import { type Encoder, type FileEncoder, ownEncoder } from "../../weights/slices.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
-import { zeropointEncoder } from "./zeropoint.js";
 
 /**
  * The encoder of a layout, with scales and zero points as our own search chooses them, rounded to the float type of
@@ -14,10 +13,10 @@ import { zeropointEncoder } from "./zeropoint.js";
 export function searchingEncoder(
   core: Core,
   scheme: LinearScheme,
-  own: Encoder,
+  own: FileEncoder,
   layout: "compressed" | "mlx",
   dtype: ScaleDType,
-): Encoder {
+): FileEncoder {
   // Codes of compressed-tensors are signed, those of MLX are not.
   const bits = /\d+/.exec(scheme.dtype)?.[0];
   const isOffset = layout === "mlx";
@@ -28,7 +27,7 @@ export function searchingEncoder(
   } as LinearScheme;
   // MLX keeps a real offset, which half-quadratic splitting optimizes.
   const float = isOffset && scheme.search === "hqq" ? "float" : undefined;
-  const finder = zeropointEncoder(core, searched, float);
+  const finder = ownEncoder(core, searched, float);
   const converted = ({ scale, zero }: ReturnType<Encoder["choose"]>) => {
     const rounded = roundInPlace(scale.slice(), dtype);
     const zeros = Float32Array.from(zero, (each, i) =>
@@ -40,5 +39,6 @@ export function searchingEncoder(
     choose: (values, groups) => converted(finder.choose(values, groups)),
     chooseLong: async (group) => converted(await finder.chooseLong(group)),
     encode: own.encode,
+    restore: own.restore,
   };
 }

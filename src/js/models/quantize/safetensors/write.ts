@@ -3,7 +3,6 @@
 import { checkChoice } from "../../../base/check.js";
 import { rangeError } from "../../../base/errors.js";
 import { fieldOf, ownFields } from "../../../base/fields.js";
-import type { InputAxes } from "../../../formats/onnx/weights.js";
 import {
   bytesOfEntries,
   isSafetensorsDType,
@@ -13,9 +12,10 @@ import {
 } from "../../../formats/safetensors.js";
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
 import type { ModelTensor } from "../../open/model.js";
-import { type Orientations, orientationsOf } from "../../open/orientation.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
-import { type Advance, axesByShape, type Groups, groupsOf } from "../groups.js";
+import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
+import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
+import { type Advance, HeldParams } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";
@@ -54,11 +54,11 @@ function layoutOf({ where, core: kept, target, activations, wish }: Job): Layout
 export const writeSafetensorsModel: Writer = async (job) => {
   const { document } = job;
   const layout = layoutOf(job);
-  const orientations = await orientationsOf(job.where, document);
+  const views = await viewsOf(job.where, document);
   const floatType = floatTypeOf(job.model);
   const isRewritten = (tensor: ModelTensor): boolean => {
     if (!job.requantize) return false;
-    return decide(job, layout, orientations, asFloat(tensor, floatType), false).kind !== "keep";
+    return decide(job, layout, views, asFloat(tensor, floatType), false).kind !== "keep";
   };
   const {
     files: sources,
@@ -74,8 +74,10 @@ export const writeSafetensorsModel: Writer = async (job) => {
     ...{ name, from: dtype, scheme: LEFT_OUT, bytesBefore: byteLength, bytesAfter: 0 },
     reason: "of a weight that is quantized again",
   }));
+  const encoders = new Map<string, FileEncoder>();
+  const made: Made = { rows, encoders, held: new HeldParams() };
   const plans = sources.map(({ file, metadata, items }) => {
-    const entries = items.map((item) => entryOf(job, layout, orientations, item, claim, rows));
+    const entries = items.map((item) => entryOf(job, layout, views, item, claim, made));
     return { file, metadata, entries };
   });
   const files: OutputFile[] = [];
@@ -93,16 +95,16 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const old = { hadQuantization, isAnyLeft };
   const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize, old);
   files.push(...texts);
-  notes.push(...notesOf(entries, orientations));
-  return { target: layout.target, files, rows, notes } satisfies Written;
+  notes.push(...notesOf(entries, views));
+  return { target: layout.target, files, rows, notes, encoders } satisfies Written;
 };
 
 /** A note on groups that are not of inputs. */
-function notesOf(entries: readonly Entry[], { axesOf }: Orientations): string[] {
-  const across = entries.filter(({ tensor: { name, shape }, scheme }) => {
-    const [, last] = axesOf(name) ?? axesByShape(shape);
-    return scheme?.granularity === "group" && last < shape.length - 1;
-  });
+function notesOf(entries: readonly Entry[], views: WeightViews): string[] {
+  const across = entries.filter(
+    ({ tensor, scheme }) =>
+      scheme?.granularity === "group" && views.of(tensor).inputAxes[1] < tensor.shape.length - 1,
+  );
   if (across.length === 0) return [];
   const weights = across.length === 1 ? "1 weight" : `${across.length} weights`;
   return [
@@ -128,14 +130,24 @@ function claimName({ target }: Layout, names: Set<string>, name: string): string
   return free;
 }
 
+/** What the entries of a file add up to. */
+interface Made {
+  readonly rows: QuantizedRow[];
+  /** The arithmetic of weights that are not quantized as `quantize` does. */
+  readonly encoders: Map<string, FileEncoder>;
+  readonly held: HeldParams;
+}
+
+const isOfFile = (encoder: Encoder): encoder is FileEncoder => Object.hasOwn(encoder, "restore");
+
 /** What becomes of a tensor of the source. */
 function entryOf(
   job: Job,
   layout: Layout,
-  orientations: Orientations,
+  views: WeightViews,
   item: Item,
   claim: (name: string) => string,
-  rows: QuantizedRow[],
+  { rows, encoders, held }: Made,
 ): Entry {
   const { tensor, file, values, bytesBefore } = item;
   const { name } = tensor;
@@ -168,7 +180,7 @@ function entryOf(
     );
   };
   if (bytesBefore === undefined) return done([keep(file)], "keep", undefined);
-  const decision = decide(job, layout, orientations, tensor, isForeign);
+  const decision = decide(job, layout, views, tensor, isForeign);
   const { kind, reason } = decision;
   if (kind === "keep" || values === undefined) return kept(reason);
   if (kind === "half") {
@@ -176,8 +188,11 @@ function entryOf(
     if (dtype === scheme.name) return kept(`${dtype} already`);
     return done([toHalf(file, values, scheme.name)], scheme.name, reason);
   }
-  const { scheme, groups, axes } = decision;
-  const parts = layout.parts({ tensor, scheme, values, groups, axes }, claim);
+  const { scheme, groups, view } = decision;
+  const encoder = layout.encoderOf(tensor, scheme);
+  if (isOfFile(encoder)) encoders.set(name, encoder);
+  const source = { values, groups, encoder, held, inputBytes: tensor.byteLength };
+  const parts = layout.parts({ tensor, scheme, view, source }, claim);
   return done(parts, scheme.name, reason, scheme);
 }
 
@@ -191,7 +206,7 @@ type Decision = { readonly reason: string | undefined } & (
       readonly kind: "linear";
       readonly scheme: LinearScheme;
       readonly groups: Groups;
-      readonly axes: InputAxes;
+      readonly view: WeightView;
     }
 );
 
@@ -199,7 +214,7 @@ type Decision = { readonly reason: string | undefined } & (
 function decide(
   job: Job,
   layout: Layout,
-  orientations: Orientations,
+  views: WeightViews,
   tensor: ModelTensor,
   isForeign: boolean,
 ): Decision {
@@ -212,14 +227,14 @@ function decide(
     throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
   }
   if (kind === "half") return { kind, reason, scheme };
-  const axes = orientations.axesOf(name) ?? axesByShape(tensor.shape);
-  const groups = groupsOf(tensor.shape, scheme, axes);
+  const view = views.of(tensor);
+  const groups = groupsOf(view.slices(scheme, "safetensors"));
   const refused =
     layout.refuse(tensor, scheme, isExplicit, groups) ??
-    (layout.target !== "zeropoint" && axes[0] === 0 ? OUTPUTS_ARE_COLUMNS : undefined) ??
-    (isExplicit || isForeign ? undefined : orientations.reasonOf(name));
+    (layout.target !== "zeropoint" && view.hasColumns ? OUTPUTS_ARE_COLUMNS : undefined) ??
+    (isExplicit || isForeign ? undefined : views.reasonOf(name));
   if (refused !== undefined) return { kind: "keep", reason: refused };
-  return { kind, reason, scheme, groups, axes };
+  return { kind, reason, scheme, groups, view };
 }
 
 const OUTPUTS_ARE_COLUMNS = "its outputs are columns, and the layout takes rows";

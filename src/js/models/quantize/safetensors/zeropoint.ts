@@ -1,88 +1,25 @@
 // zeropoint's own layout: a named collection, as `save` writes it, so that `load` and README's lines of Python read it.
 
 import { DTYPES } from "../../../base/dtype.js";
-import { fieldOf, ownFields } from "../../../base/fields.js";
+import { fieldOf } from "../../../base/fields.js";
 import type { Core } from "../../../core/core.js";
-import { runOn } from "../../../core/init.js";
 import { bytesOf } from "../../../formats/dtypes.js";
 import { bytesOfText } from "../../../formats/safetensors.js";
-import { chooseQParams } from "../../../quantize/qparams.js";
-import { quantize } from "../../../quantize/quantize.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { ARRAY_DTYPES, zeroPointsDType } from "../../kinds/arrays.js";
 import { BitPacker } from "../../kinds/bits.js";
 import type { ModelTensor } from "../../open/model.js";
-import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import { type JSONNode, STRUCTURE_KEY, STRUCTURE_VERSION } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
-import {
-  type Encoder,
-  encodeCodes,
-  encodeParams,
-  type Groups,
-  groupCount,
-  groupsPerRow,
-} from "../groups.js";
+import { type Groups, groupCount, groupsPerRow, ownEncoder } from "../../weights/slices.js";
+import { encodeCodes, encodeParams } from "../groups.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import type { Entry, Layout, Weight } from "./parts.js";
 
-/**
- * Scale and zero point per slice as `quantize` chooses them, rounded to float32; codes as it computes them.
- * @param float  choose real offsets instead of zero points
- */
-export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "float"): Encoder {
-  const { dtype, isAffine, search } = scheme;
-  const own = { dtype, scheme: isAffine ? "affine" : "symmetric" } as const;
-  const slices = (groups: Groups) => {
-    const { columns, groupSize } = groups;
-    if (fieldOf(groups, "height") !== undefined) return { axis: 1 };
-    return groupSize === columns ? { axis: 0 } : { groupSize };
-  };
-  const chooseIn = (values: Float32Array, groups: Groups, range: LinearScheme["search"]) => {
-    const x = { data: values, shape: [groups.rows, groups.columns] };
-    const options = { ...own, ...slices(groups), range, zeroPoint: float };
-    const { scale, zeroPoint, offset } = ownFields(
-      runOn(core, () => chooseQParams(x, options as never)),
-    ) as {
-      scale: { data: Float32Array };
-      zeroPoint?: { data: Int32Array };
-      offset?: { data: Float32Array };
-    };
-    const { data: zero } = (offset ?? zeroPoint) as { data: Int32Array | Float32Array };
-    return { scale: scale.data, zero };
-  };
-  /** The codes of the last call, whose array the next call of this length fills. */
-  let codes: Uint8Array | Int8Array | undefined;
-  return {
-    isByEnds: search === "minmax",
-    choose: (values, groups) => chooseIn(values, groups, search),
-    chooseLong: async (group) => {
-      const where = "quantizeModel";
-      let ends = [group.min, group.max] as const;
-      if (search === "hqq") {
-        const own = await searchHalfQuadratic(core, where, scheme, group, ends, float);
-        return { scale: Float32Array.of(own.scale), zero: Float32Array.of(own.zero) };
-      }
-      if (search === "mse") ends = await searchRange(core, where, scheme, group, ends);
-      const two = { rows: 1, columns: 2, groupSize: 2 };
-      return chooseIn(Float32Array.of(...ends), two, "minmax");
-    },
-    encode: (values, groups, { scale, zero }) => {
-      const x = { data: values, shape: [groups.rows, groups.columns] };
-      const shape = [scale.length];
-      const given = { scale: { data: scale, shape }, zeroPoint: { data: zero, shape } };
-      const out = codes?.length === values.length ? codes : undefined;
-      const options = { ...own, ...slices(groups), ...given, ...(out && { out }) };
-      codes = runOn(core, () => quantize(x, options as never)).data as Uint8Array | Int8Array;
-      return codes;
-    },
-  };
-}
-
 /** The node of a quantized tensor, as `save` writes it. */
 function nodeOf(weight: Weight, names: Record<string, string>): JSONNode {
-  const { tensor, scheme, groups } = weight;
+  const { tensor, scheme, source } = weight;
   const { shape } = tensor;
   const node = {
     kind: "quantized",
@@ -94,30 +31,26 @@ function nodeOf(weight: Weight, names: Record<string, string>): JSONNode {
   const zeroPoint = names.zero === undefined ? {} : { zeroPoint: names.zero };
   if (scheme.granularity === "tensor") return { ...node, scale: names.scale, ...zeroPoint };
   if (scheme.granularity === "channel") {
-    const scaleShape = scalesOfOutputs(weight);
+    const scaleShape = weight.view.scaleShape;
     const long = scaleShape.flatMap((length, axis) => (length > 1 ? [axis] : []));
-    const [first, last] = weight.axes;
+    const [first, last] = weight.view.inputAxes;
     const axis = long[0] ?? (first > 0 ? 0 : last + 1);
     // Scales along several axes: without an axis, they are repeated along the others.
     const own = long.length > 1 ? {} : { axis };
     return { ...node, ...own, scale: names.scale, scaleShape, ...zeroPoint };
   }
-  const scaleShape = [groupCount(groups), 1];
+  const scaleShape = [groupCount(source.groups), 1];
   const groupSize = scheme.groupSize as number;
   return { ...node, groupSize, scale: names.scale, scaleShape, ...zeroPoint };
 }
 
-/** The shape of scales of outputs: length 1 in the axes of inputs. */
-const scalesOfOutputs = ({ tensor: { shape }, axes: [first, last] }: Weight): number[] =>
-  shape.map((length, axis) => (axis >= first && axis <= last ? 1 : length));
-
 /** The shape of scales and zero points in the file. */
 function paramsShape(weight: Weight): number[] {
-  const { tensor, scheme, groups } = weight;
+  const { tensor, scheme, source } = weight;
   const { shape } = tensor;
   if (scheme.granularity === "tensor") return [1];
-  if (scheme.granularity === "channel") return scalesOfOutputs(weight);
-  return [...shape.slice(0, -1), groupsPerRow(groups)];
+  if (scheme.granularity === "channel") return weight.view.scaleShape;
+  return [...shape.slice(0, -1), groupsPerRow(source.groups)];
 }
 
 /** Why a weight is kept whose scales would take up what its codes save, as those of groups along a short axis do. */
@@ -145,12 +78,11 @@ export function zeropointLayout(core: Core): Layout {
     style: { indent: 2, sorted: "all" },
     refuse: (tensor, scheme, isExplicit, groups) =>
       isExplicit ? undefined : refuseLarger(tensor, scheme, groups),
+    encoderOf: (_, scheme) => ownEncoder(core, scheme),
     parts(weight, claim) {
-      const { tensor, scheme, values, groups } = weight;
+      const { tensor, scheme, source } = weight;
       const { bits } = DTYPES[scheme.dtype];
-      const encoder = zeropointEncoder(core, scheme);
-      const source = { values, groups, encoder, longParams: new Map() };
-      const size = values.size;
+      const { size } = source.values;
       const shape = paramsShape(weight);
       const names: Record<string, string> = {
         codes: tensor.name,
