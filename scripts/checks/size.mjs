@@ -64,7 +64,7 @@ export const BUDGETS = {
 /** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */
 const CHUNKS = {
   safetensors: {
-    read: ["models/weights/checkpoints"],
+    read: ["models/stored/checkpoints"],
     analyze: ["models/quantize/safetensors/write"],
     write: ["models/quantize/safetensors/write"],
   },
@@ -74,7 +74,7 @@ const CHUNKS = {
     write: ["models/quantize/gguf/writer"],
   },
   ONNX: {
-    read: ["formats/onnx/read", "models/weights/onnx"],
+    read: ["formats/onnx/read", "models/stored/onnx"],
     analyze: ["models/quantize/onnx/index"],
     write: ["models/quantize/onnx/index"],
   },

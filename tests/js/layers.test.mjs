@@ -1,5 +1,6 @@
 // The folders of src/js form a staircase: imports, also of types, point to a lower step or stay in their folder,
-// and no files import each other in a circle. Tests import the public entries of the package, and tests/internal.
+// and no files import each other in a circle. So do the folders of src/js/models and of web. Tests import the public entries of
+// the package, and tests/internal.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -34,6 +35,47 @@ it("every import of src/js points to a lower step, or stays in its room", () => 
   );
   assert.deepEqual(others, []);
 });
+
+/** The folders of a room, from the bottom up. Folders of one step do not import each other. */
+const FOLDERS = {
+  "src/js/models":
+    "structure, stored, open, weights save plan, quantize, inputs compare, analyze, verify",
+  web: "shell, figures measure search, notebook, playground, lab",
+};
+
+/** Imports between folders: [importing file, imported file]. */
+function importsIn(room) {
+  const own = new URL(`../../${room}/`, import.meta.url);
+  return readdirSync(own, { recursive: true })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => /\.(ts|js)$/.test(file))
+    .flatMap((file) =>
+      [
+        ...readFileSync(new URL(file, own), "utf8").matchAll(/(?:from|import\() ?"(\.[^"]+)\.js"/g),
+      ].map(([, path]) => [file, posix.join(posix.dirname(file), path)]),
+    )
+    .filter(([file, other]) => !other.startsWith("..") && roomOf(file) !== roomOf(other));
+}
+
+for (const [room, text] of Object.entries(FOLDERS)) {
+  it(`every import between folders of ${room} points to a lower one`, () => {
+    const order = text.split(", ").map((folders) => folders.split(" "));
+    const step = (file) => order.findIndex((folders) => folders.includes(roomOf(file)));
+    const found = importsIn(room);
+    const between = found.filter(([file, other]) => roomOf(file) !== "" && roomOf(other) !== "");
+    assert.ok(between.length > 50, `${between.length} imports`);
+    const others = between.filter(
+      ([file, other]) => !(step(other) >= 0 && step(other) < step(file)),
+    );
+    assert.deepEqual(others, []);
+    // Files of no folder that folders import do not import a higher one.
+    const used = found.filter(([file, other]) => roomOf(other) === "" && roomOf(file) !== "");
+    const circles = used.flatMap(([file, other]) =>
+      found.filter(([from, to]) => from.replace(/\.\w+$/, "") === other && step(to) >= step(file)),
+    );
+    assert.deepEqual(circles, []);
+  });
+}
 
 it("only the command line imports modules of Node", () => {
   const importers = files.filter((file) =>

@@ -2,7 +2,7 @@
 
 import { type FileDType, isBlockType } from "../formats/dtypes.js";
 import { sizeOf } from "../tensor/shape.js";
-import { BESIDE_UNKNOWN, UNKNOWN } from "./weights/weight.js";
+import { BESIDE_UNKNOWN, UNKNOWN } from "./stored/weight.js";
 
 /** The fewest values of a weight; a smaller one would save less than 1 kB. */
 const LEAST_PARAMETERS = 256;

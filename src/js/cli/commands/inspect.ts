@@ -2,7 +2,7 @@
 
 import { isBlockType } from "../../formats/dtypes.js";
 import type { Model, ModelTensor } from "../../models/open/model.js";
-import { BESIDE_UNKNOWN, UNKNOWN } from "../../models/weights/weight.js";
+import { BESIDE_UNKNOWN, UNKNOWN } from "../../models/stored/weight.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
 import { EXIT } from "../failures.js";

@@ -13,7 +13,7 @@ import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
-import { BESIDE_UNKNOWN, type LoadParts, type StoredWeight } from "../weights/weight.js";
+import { BESIDE_UNKNOWN, type LoadParts, type StoredWeight } from "../stored/weight.js";
 import type { ModelDocument } from "./document.js";
 import { inputsOf, type ModelInput } from "./graph-inputs.js";
 import { checkReadable } from "./sources.js";

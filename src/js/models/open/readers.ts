@@ -11,8 +11,8 @@ import {
   type Source,
 } from "../../formats/source.js";
 import { loadModule } from "../load-module.js";
-import { STRUCTURE_KEY } from "../save/structure.js";
-import type { StoredWeight } from "../weights/weight.js";
+import type { StoredWeight } from "../stored/weight.js";
+import { STRUCTURE_KEY } from "../structure/structure.js";
 import type { FormatDocument, Shard } from "./document.js";
 import type { ModelFormat } from "./model.js";
 import { loadLattices } from "./values.js";
@@ -60,7 +60,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
   async onnx({ file, openBeside }) {
     const [{ readOnnx }, { findWeightsOfOnnx }] = await loadModule(
       where,
-      Promise.all([import("../../formats/onnx/read.js"), import("../weights/onnx.js")]),
+      Promise.all([import("../../formats/onnx/read.js"), import("../stored/onnx.js")]),
     );
     // Each is opened when a value in it is read.
     const onnx = await readOnnx(file, { externalData: openBeside }, where);
@@ -89,7 +89,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
   async tfjs({ file, openBeside }) {
     const [{ readTfjs }, { findTfjsWeights }] = await loadModule(
       where,
-      Promise.all([import("../../formats/tfjs.js"), import("../weights/tfjs.js")]),
+      Promise.all([import("../../formats/tfjs.js"), import("../stored/tfjs.js")]),
     );
     const tfjs = await readTfjs(file, openBeside, where);
     const weights = findTfjsWeights(tfjs.tensors);
@@ -110,7 +110,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
   const weights: StoredWeight[] = [];
   if (structured.length > 0) {
-    const { findSavedWeights } = await loadModule(where, import("../weights/saved.js"));
+    const { findSavedWeights } = await loadModule(where, import("../stored/saved.js"));
     for (const { metadata, tensors } of structured) {
       weights.push(...findSavedWeights(metadata, tensors, files.core));
     }
@@ -118,7 +118,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   // A file of quantizeModel has both: it keeps the weights of a checkpoint that are quantized already as they are.
   const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
-  const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
+  const { findCheckpointWeights } = await loadModule(where, import("../stored/checkpoints.js"));
   weights.push(...(await findCheckpointWeights(others, readBeside, read.metadata)));
   return { ...read, weights };
 }

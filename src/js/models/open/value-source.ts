@@ -5,7 +5,7 @@ import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
 import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { StoredWeight } from "../weights/weight.js";
+import type { StoredWeight } from "../stored/weight.js";
 import { documentOf, type Model, weightsOf } from "./model.js";
 import { checkDecodable, decodeTile } from "./values.js";
 

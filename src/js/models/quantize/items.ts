@@ -7,7 +7,7 @@ import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
 import { type ModelTensor, weightsOf } from "../open/model.js";
 import { type ValueSource, valueSourceOf, valuesOfFile } from "../open/value-source.js";
-import type { StoredWeight } from "../weights/weight.js";
+import type { StoredWeight } from "../stored/weight.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
 

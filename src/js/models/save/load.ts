@@ -17,7 +17,7 @@ import {
   STRUCTURE_KEY,
   STRUCTURE_VERSION,
   StructureReader,
-} from "./structure.js";
+} from "../structure/structure.js";
 import { type Loaded, readThing } from "./things.js";
 
 /** Options of `load`. */

@@ -3,7 +3,7 @@
 import type { PlatformByteStream } from "../../base/platform.js";
 import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
 import { streamOf } from "../byte-stream.js";
-import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "./structure.js";
+import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "../structure/structure.js";
 import { type Saveable, writeThing } from "./things.js";
 
 /**

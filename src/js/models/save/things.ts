@@ -15,14 +15,14 @@ import { looksQuantized, type TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { IntegerTensor } from "../../torch/integer-tensor.js";
 import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../../torch/tensor.js";
-import type { FileArray } from "../kinds/arrays.js";
-import { isLayerNode, readLayer, writeLayer } from "../kinds/layers.js";
+import type { FileArray } from "../structure/arrays.js";
+import { isLayerNode, readLayer, writeLayer } from "../structure/layers.js";
 import {
   readPrepared,
   readQuantizedModel,
   writePrepared,
   writeQuantizedModel,
-} from "../kinds/models.js";
+} from "../structure/models.js";
 import {
   readMapping,
   readObserver,
@@ -30,8 +30,14 @@ import {
   writeMapping,
   writeObserver,
   writeQConfig,
-} from "../kinds/qconfigs.js";
-import { readQuantizedNode, readTorchNode, writeQuantized } from "../kinds/quantized.js";
+} from "../structure/qconfigs.js";
+import { readQuantizedNode, readTorchNode, writeQuantized } from "../structure/quantized.js";
+import {
+  type FileWriter,
+  type JSONNode,
+  joined,
+  type StructureReader,
+} from "../structure/structure.js";
 import {
   looksLikeTensor,
   type OtherTensor,
@@ -41,9 +47,13 @@ import {
   readIntegersNode,
   readTensorNode,
   writeTensor,
-} from "../kinds/tensors.js";
-import { type AnyVectorIndex, INDEX_KIND, readIndex, writeIndex } from "../kinds/vector-index.js";
-import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
+} from "../structure/tensors.js";
+import {
+  type AnyVectorIndex,
+  INDEX_KIND,
+  readIndex,
+  writeIndex,
+} from "../structure/vector-index.js";
 
 /** A thing that has the same type before `save` and after `load`. */
 type Stored =

@@ -5,9 +5,9 @@
 import { rangeError } from "../../../base/errors.js";
 import type { Core } from "../../../core/core.js";
 import type { FileDType } from "../../../formats/dtypes.js";
-import { BitPacker } from "../../kinds/bits.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
+import { BitPacker } from "../../structure/bits.js";
 import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
 import { encodeCodes, encodeParams } from "../groups.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";

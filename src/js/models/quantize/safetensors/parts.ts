@@ -1,8 +1,8 @@
 // Contracts between the safetensors writer and the layouts of quantized weights, and what several layouts have in common.
 
 import type { ModelTensor } from "../../open/model.js";
-import { STRUCTURE_KEY } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
+import { STRUCTURE_KEY } from "../../structure/structure.js";
 import type { Encoder, FileEncoder, Groups } from "../../weights/slices.js";
 import type { WeightView } from "../../weights/view.js";
 import type { WeightSource } from "../groups.js";

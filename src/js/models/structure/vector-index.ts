@@ -7,6 +7,7 @@ import { checkId } from "../../search/ids.js";
 import { signBytes, type VectorId, type VectorMetric } from "../../search/layout.js";
 import type { Column, VectorRows } from "../../search/rows.js";
 import { partsOf, VectorIndex } from "../../search/vector-index.js";
+import { arrayOf } from "./arrays.js";
 import {
   type FileWriter,
   type JSONNode,
@@ -14,8 +15,7 @@ import {
   joined,
   type LoadedTensor,
   type StructureReader,
-} from "../save/structure.js";
-import { arrayOf } from "./arrays.js";
+} from "./structure.js";
 
 /** An index with any ids and any metric. */
 export type AnyVectorIndex = VectorIndex<VectorId, VectorMetric>;

@@ -26,6 +26,13 @@ import { qparamsText } from "../../quantize/quantized-tensor.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { TILE } from "../../tensor/tiles.js";
 import {
+  type AnyQuantized,
+  readQuantizedNode,
+  readTorchNode,
+  writeChecked,
+  writeQuantized,
+} from "./quantized.js";
+import {
   type FileWriter,
   fromJSONNumber,
   type JSONNode,
@@ -34,14 +41,7 @@ import {
   type LayerFunction,
   type StructureReader,
   toJSONNumber,
-} from "../save/structure.js";
-import {
-  type AnyQuantized,
-  readQuantizedNode,
-  readTorchNode,
-  writeChecked,
-  writeQuantized,
-} from "./quantized.js";
+} from "./structure.js";
 import { readOwn, writeOwn } from "./tensors.js";
 
 /** Writes a weight: the name of a float tensor, or the node of a quantized one. */

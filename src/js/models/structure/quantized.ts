@@ -24,6 +24,8 @@ import {
   perTensorTensor,
   type TorchQuantizedTensor,
 } from "../../torch/tensor.js";
+import { ARRAYS, addArray, arrayOf, codesDType, zeroPointsDType } from "./arrays.js";
+import { BitPacker } from "./bits.js";
 import {
   type FileWriter,
   fromJSONNumber,
@@ -31,9 +33,7 @@ import {
   type JSONValue,
   type StructureReader,
   toJSONNumber,
-} from "../save/structure.js";
-import { ARRAYS, addArray, arrayOf, codesDType, zeroPointsDType } from "./arrays.js";
-import { BitPacker } from "./bits.js";
+} from "./structure.js";
 
 /** A quantized tensor of either family. */
 export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;

@@ -6,8 +6,8 @@ import type { FileTensor } from "../../formats/source.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { aroundAxis, sizeOf } from "../../tensor/shape.js";
-import { readAnyQuantized } from "../kinds/layers.js";
-import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../save/structure.js";
+import { readAnyQuantized } from "../structure/layers.js";
+import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../structure/structure.js";
 import type { LoadParts, StoredWeight, Window } from "./weight.js";
 
 type Node = Readonly<Record<string, unknown>>;

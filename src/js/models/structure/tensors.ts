@@ -10,8 +10,8 @@ import { checkTensor } from "../../tensor/check.js";
 import { checkShape, sizeOf } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
-import type { FileWriter, JSONNode, StructureReader } from "../save/structure.js";
 import { ARRAY_DTYPES, addArray, arrayOf, bytesOfArray, type FileArray } from "./arrays.js";
+import type { FileWriter, JSONNode, StructureReader } from "./structure.js";
 
 /** A tensor of values that are not float32. */
 export interface OtherTensor {

@@ -26,10 +26,10 @@ import { checkScale } from "../../quantize/check.js";
 import { listed, type QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import type { TensorQParams } from "../../torch/scales.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
-import { type FileWriter, type JSONNode, joined, type StructureReader } from "../save/structure.js";
 import { readAccumulate, readAnyQuantized, readLayer, writeLayer } from "./layers.js";
 import { readLayerQConfig, readObserver, writeLayerQConfig, writeObserver } from "./qconfigs.js";
 import { writeQuantized } from "./quantized.js";
+import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
 import { readOwn, writeOwn } from "./tensors.js";
 
 /** Writes a prepared model: the float model, and the QConfig and observers of each layer. */

@@ -42,7 +42,7 @@ import {
   type JSONValue,
   type StructureReader,
   toJSONNumber,
-} from "../save/structure.js";
+} from "./structure.js";
 
 /** Classes that QConfigs name: observers, and entries for training. */
 type SourceClass = { readonly pythonName?: string; readonly prototype: object };

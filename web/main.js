@@ -1,11 +1,11 @@
 // Connects the page's scripts. All content is readable without them.
 
-import { connectOffline } from "./offline/offline.js";
-import { fill, isFilled } from "./parts.js";
-import { showCurrentView } from "./router.js";
-import { makeScrollable } from "./scrollable.js";
-import { turn } from "./slices.js";
-import { connectThemeButton } from "./theme.js";
+import { connectOffline } from "./shell/offline/offline.js";
+import { fill, isFilled } from "./shell/parts.js";
+import { showCurrentView } from "./shell/router.js";
+import { makeScrollable } from "./shell/scrollable.js";
+import { turn } from "./shell/slices.js";
+import { connectThemeButton } from "./shell/theme.js";
 
 /** Keeps --header-height equal to the header's height, for elements that stick below it. */
 function measureHeader() {
@@ -90,12 +90,12 @@ async function connect(view) {
   const filling = fill(view);
   const isNotebook = view.classList.contains("notebook");
   // Loads while the content does.
-  const loading = isNotebook ? import("../notebook/notebook.js") : undefined;
+  const loading = isNotebook ? import("./notebook/notebook.js") : undefined;
   loading?.catch(() => {});
   await filling;
   makeScrollable(view);
   if (view.querySelector("[data-figure]")) {
-    import("../figures/live.js").then(
+    import("./figures/live.js").then(
       ({ showFigures }) => showFigures(view),
       () => sayMissing(view),
     );
@@ -106,18 +106,18 @@ async function connect(view) {
     await turn();
     await new Notebook(view, announce).start();
   } else if (view.id === "lab") {
-    const { connectLab } = await import("../lab/lab.js");
+    const { connectLab } = await import("./lab/lab.js");
     await turn();
     await connectLab(view, announce);
   } else if (view.id === "search") {
-    const { connectSearch } = await import("../search/search.js");
+    const { connectSearch } = await import("./search/search.js");
     await turn();
     connectSearch(view, announce);
   } else if (view.id === "measure") {
-    const { connectMeasure } = await import("../measure/measure.js");
+    const { connectMeasure } = await import("./measure/measure.js");
     connectMeasure(view, announce);
   } else if (view.id === "play") {
-    const { connectPlayground } = await import("../playground/playground.js");
+    const { connectPlayground } = await import("./playground/playground.js");
     await turn();
     await connectPlayground(view, announce);
   }

@@ -12,7 +12,7 @@ import {
   subarrayOf,
 } from "../../base/typed-arrays.js";
 import type { ByteStream } from "../../formats/source.js";
-import type { FileWriter, LoadedTensor } from "../save/structure.js";
+import type { FileWriter, LoadedTensor } from "./structure.js";
 
 /** Bytes of a chunk of a saved tensor. */
 const CHUNK = 2 ** 20;
