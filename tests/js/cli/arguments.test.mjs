@@ -11,7 +11,7 @@ describe("zeropoint", () => {
     [["inspct", "x"], 'zeropoint: there is no command "inspct"; did you mean inspect?'],
     [
       ["bake"],
-      'zeropoint: there is no command "bake"; the commands are inspect, analyze, plan, quantize, compare, finish',
+      'zeropoint: there is no command "bake"; the commands are inspect, analyze, plan, quantize, compare, verify, finish',
     ],
     [["help", "quantise"], 'zeropoint: there is no command "quantise"; did you mean quantize?'],
     [
