@@ -21,7 +21,7 @@ before(async () => {
 
 describe("zeropoint plan", () => {
   it("gives one plan from a model, from its rows, and from the rows of jobs", () => {
-    const size = ["--size", "20%", "-o"];
+    const size = ["--size", "21%", "-o"];
     assert.equal(analyze("sharded", ...FEW, "-o", "rows.json").code, 0);
     const said = plan("sharded", ...FEW, ...size, "a.json");
     assert.deepEqual([said.code, said.stderr], [0, ""]);
@@ -44,7 +44,7 @@ describe("zeropoint plan", () => {
     assert.ok(Math.abs(c.file.fileBytes - a.file.fileBytes) < 2048, JSON.stringify(c.file));
     const { schemes, bytes, bytesBefore } = a;
     assert.equal(Object.keys(schemes).length, 11);
-    assert.ok(bytes <= 0.2 * bytesBefore);
+    assert.ok(bytes <= a.file.fileBytes && a.file.fileBytes <= 0.21 * bytesBefore);
   });
 
   it("prints a table, with pins and tensors that agree", () => {

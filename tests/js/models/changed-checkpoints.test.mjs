@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
+import { rejects } from "../support/asserts.mjs";
 import { safetensorsOf } from "../support/files/checkpoints.mjs";
 import { property } from "../support/files/formats.mjs";
 import { LAYOUTS, referenceCheckpoint } from "../support/files/reference-layouts.mjs";
@@ -91,6 +92,23 @@ const open = async (tensors, config) =>
   });
 
 const isSame = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
+
+describe("MLX without a configuration", () => {
+  it("is read where its shapes have one meaning, and else refused with what is missing", async () => {
+    for (const [layout, isRead] of [
+      ["MLX of 3 bits", true],
+      ["MLX of 4 bits", false],
+    ]) {
+      const { tensors, values } = referenceCheckpoint(layout, 32, 128, 1);
+      const model = await open(tensors, {});
+      if (isRead) assert.ok(isSame((await model.read("m.weight")).data, values));
+      else {
+        const expected = /by bits and group size, which a config\.json beside it tells/;
+        await rejects(model.read("m.weight"), RangeError, "ZP_UNSUPPORTED_FILE", expected);
+      }
+    }
+  });
+});
 
 describe("a random checkpoint of which one part is changed", () => {
   for (const layout of Object.keys(LAYOUTS)) {

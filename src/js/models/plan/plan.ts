@@ -40,9 +40,9 @@ export interface PlanOptions extends PlanConstraints {
    * Bytes of all tensors together, headers of files on top; with what `storedRows` gives, bytes of the file at most.
    */
   bytes?: number | undefined;
-  /** Bits by parameters, of all tensors together, kept ones included. */
+  /** Bits by parameters, of all tensors together, kept ones included; with what `storedRows` gives, of the file. */
   bitsPerWeight?: number | undefined;
-  /** Bytes by the bytes of the tensors as they are. */
+  /** Bytes, or those of the file, by the bytes of the tensors as they are. */
   ratio?: number | undefined;
 }
 
@@ -92,7 +92,7 @@ const BUDGETS = ["bytes", "bitsPerWeight", "ratio"] as const;
  *
  * Weight error is not accuracy: measure that with the quantized model.
  * @param rows  of `analyze`; of each tensor one for each scheme to choose from. Or what `storedRows` gives:
- *   `options.bytes` is then the size of the file, whose headers count as well
+ *   the budget is then that of the file, whose headers count as well
  * @throws {RangeError} `ZP_IMPOSSIBLE_BUDGET` if no plan fits; the message has the smallest possible budget
  * @throws {TypeError | RangeError} `ZP_INVALID_ROW`; `ZP_INVALID_OPTION`; `ZP_CONFLICTING_OPTIONS`
  * @example
@@ -210,9 +210,9 @@ function capacityOf(
 ): number | undefined {
   const [bytes, bitsPerWeight, ratio] = BUDGETS.map((name) => fieldOf(budget, name));
   if (bytes !== undefined) return Math.floor(bytes) - overhead;
-  if (bitsPerWeight !== undefined) return Math.floor((bitsPerWeight * parameters) / 8);
+  if (bitsPerWeight !== undefined) return Math.floor((bitsPerWeight * parameters) / 8) - overhead;
   if (ratio === undefined) return undefined;
-  if (bytesBefore !== undefined) return Math.floor(ratio * bytesBefore);
+  if (bytesBefore !== undefined) return Math.floor(ratio * bytesBefore) - overhead;
   const problem = "options.ratio needs bytesBefore in the rows of every tensor";
   throw rangeError("ZP_INVALID_ROW", where, problem);
 }
@@ -225,12 +225,13 @@ function impossible(
   { parameters, bytesBefore, overhead = 0 }: PlanInput,
 ): Error {
   const [name, value] = Object.entries(budget)[0];
+  const bytes = smallest + overhead;
   const least =
     name === "bitsPerWeight"
-      ? (8 * smallest) / parameters
+      ? (8 * bytes) / parameters
       : name === "ratio"
-        ? smallest / (bytesBefore as number)
-        : smallest + overhead;
+        ? bytes / (bytesBefore as number)
+        : bytes;
   // Rounded up: the least that is printed is enough.
   const shown = name === "bytes" ? least : Math.ceil(least * 1e6) / 1e6;
   const problem = `options.${name} must be at least ${shown} with the schemes of the rows, got ${value}`;

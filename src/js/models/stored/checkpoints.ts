@@ -77,6 +77,9 @@ const ORDINARY: readonly FileDType[] = [
   ...(["float64", "float32", "float16", "bfloat16", "int64", "uint64", "bool"] as const),
 ];
 
+/** What tells the form of MLX's weights where several bits and group sizes have the same shapes. */
+const MLX_FORMS = ["bits and group size, which a config.json beside it tells"];
+
 /** Text about the quantization of each module in a file's metadata, as ComfyUI has it. */
 const METADATA_KEY = "_quantization_metadata";
 
@@ -111,11 +114,13 @@ export async function findCheckpointWeights(
   );
   const markers = markersIn(metadata);
   const unreadable = new Map<string, readonly string[]>();
+  const noted = new Map<string, readonly string[]>();
   const claims: { readonly parts: readonly string[]; readonly weight: StoredWeight }[] = [];
   const claim = (parts: Readonly<Record<string, string>>, make: () => StoredWeight | undefined) => {
     const names = Object.values(parts);
     const weight = make();
-    if (weight === undefined) unreadable.set(names[0], names.slice(1));
+    if (weight === undefined)
+      unreadable.set(names[0], [...(noted.get(names[0]) ?? []), ...names.slice(1)]);
     else claims.push({ parts: names, weight });
   };
   for (const { name, parts } of blocks) {
@@ -132,6 +137,7 @@ export async function findCheckpointWeights(
     const info = infoOf(parts, files);
     const given = parts.shape === undefined ? undefined : lengthsIn(small.get(part(parts.shape)));
     const hasMarker = parts.marker !== undefined || markers.has(module);
+    if (layout === "mlx" && config === undefined) noted.set(parts.packed, MLX_FORMS);
     claim(parts, () => {
       const ruled = hasMarker ? markedRules(own, layout, info, config ?? NO_CONFIG) : config;
       if (hasMarker && ruled === undefined) return undefined;

@@ -73,6 +73,23 @@ describe("storedRows", () => {
     });
   }
 
+  it("keeps a ratio and bits per weight for the file, headers included", async () => {
+    const model = await opened();
+    const stored = await storedRows(model, await rowsOf(model), {});
+    const tensors = [...model.tensors.values()];
+    const before = tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const all = tensors.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+    for (const [budget, bytes] of [
+      [{ ratio: 0.5 }, before / 2],
+      [{ bitsPerWeight: 12 }, (12 * all) / 8],
+    ]) {
+      const planned = plan(stored, budget);
+      assert.ok(planned.fileBytes <= bytes, `${planned.fileBytes} of ${bytes}`);
+      assert.deepEqual(planned.schemes, plan(stored, { bytes }).schemes);
+    }
+    await model.close();
+  });
+
   it("marks schemes that MLX does not have, which no plan contains", async () => {
     const model = await opened();
     const all = await rowsOf(model);

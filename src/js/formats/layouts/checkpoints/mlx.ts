@@ -39,9 +39,12 @@ export function mlxForm(
   byGroup(groupSize);
   byGroup(config?.groupSize);
   byBits(config?.bits[0]);
-  // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes.
-  for (const size of [64, 32, 128]) byGroup(size);
-  return candidates.find(isKnown);
+  const found = candidates.find(isKnown);
+  if (found !== undefined) return found;
+  // Without a word on either, only where one pair has this product: not 4 bits in groups of 64, or 8 bits in groups of 32.
+  const usual = [64, 32, 128].map((size) => ({ bits: product / size, groupSize: size }));
+  const fits = usual.filter(isKnown);
+  return fits.length === 1 ? fits[0] : undefined;
 }
 
 /** Whether words of codes and scales of groups are of equally many values. */
