@@ -16,6 +16,11 @@ const ENGINES = [
     file: join("tests", "engines", "onnxruntime-node.test.mjs"),
   },
   {
+    title: "transformers.js: the files that it looks for, loaded offline",
+    packages: ["@huggingface/transformers@4.3.2"],
+    file: join("tests", "engines", "transformers-js.test.mjs"),
+  },
+  {
     title: "llama.cpp: the same bytes as llama-quantize, and decoding",
     packages: [],
     file: join("tests", "engines", "llama-cpp.test.mjs"),

@@ -50,6 +50,9 @@ const TENSOR_TYPES = [
   ["--token-embedding-type", "f16", "--output-tensor-type", "q5_1"],
   ["--pure", "--token-embedding-type", "q5_0", "--output-tensor-type", "bf16"],
   ["--pure", "--output-tensor-type", "q8_0"],
+  ["--tensor-type", "ATTN_V=q8_0", "--tensor-type", "attn_.*=q5_0", "--tensor-type", "down=f16"],
+  ["--tensor-type", "blk.0=q6_k", "--token-embedding-type", "q8_0"],
+  ["--pure", "--tensor-type", "(ffn_up|output)=q5_k"],
 ];
 
 /** Compares files in which the token embeddings, the output or both have a type of their own. */
@@ -68,6 +71,11 @@ async function compareTensorTypes(name, settings) {
         pure: given.includes("--pure"),
         tokenEmbeddingType: typeOf("--token-embedding-type"),
         outputTensorType: typeOf("--output-tensor-type"),
+        tensorTypes: Object.fromEntries(
+          given.flatMap((option, i) =>
+            option === "--tensor-type" ? [given[i + 1].split("=")] : [],
+          ),
+        ),
       });
       const label = `${name}: ${args.join(" ")}`;
       if (ok && existsSync(out)) {

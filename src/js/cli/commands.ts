@@ -234,6 +234,12 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         value: "TYPE",
         text: "GGUF: the type of output.weight, as in llama-quantize",
       },
+      {
+        name: "tensor-type",
+        value: "PATTERN=TYPE",
+        isList: true,
+        text: "GGUF: the type of weights whose names match an expression (ffn_down=q6_k), as in llama-quantize",
+      },
       { name: "imatrix", value: "FILE", text: "GGUF: importance of inputs, of llama-imatrix" },
       {
         name: "verify",
@@ -243,6 +249,10 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         name: "min-sqnr",
         value: "DB",
         text: "with --verify: fail if a quantized tensor is below this SQNR in dB",
+      },
+      {
+        name: "dry-run",
+        text: "print files, sizes and schemes, and write nothing; without -o, too",
       },
       SHARD,
       { name: "json", text: "print the report as JSON" },

@@ -4,7 +4,11 @@ import { basename, join } from "node:path";
 import type { Model } from "../../models/open/model.js";
 import { defaultFormat, outputFormatsOf } from "../../models/quantize/formats.js";
 import { quantizeModel } from "../../models/quantize/quantize-model.js";
-import type { OutputFormat, QuantizeReport } from "../../models/quantize/types.js";
+import type {
+  OutputFormat,
+  QuantizeModelResult,
+  QuantizeReport,
+} from "../../models/quantize/types.js";
 import { parseScheme, type Scheme } from "../../models/scheme.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, usage } from "../failures.js";
@@ -34,7 +38,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const args = readArguments("quantize", argv);
   const [file, scheme] = args.operands;
   const output = args.text("output");
-  if (output === undefined) throw usage("-o is missing: the file or folder to write");
+  const isDry = args.has("dry-run");
+  if (output === undefined && !isDry) throw usage("-o is missing: the file or folder to write");
   const part = parsePart(args.text("shard"));
   const minSqnr = minSqnrOf(args);
   if (part !== undefined && args.has("verify")) {
@@ -48,7 +53,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   try {
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
-    checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
+    if (output !== undefined)
+      checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
     let total = 0;
     let isWritten = false;
     const result = await quantizeModel(model, wish.scheme, {
@@ -61,6 +67,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       },
     });
     const { files, report } = result;
+    if (output === undefined || isDry) {
+      tellDry(args, result);
+      return EXIT.ok;
+    }
     if (output === "-") {
       if (files.length > 1 || part !== undefined) {
         throw usage(`-o - takes one file, and there are ${files.length}: name a folder`);
@@ -69,10 +79,14 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       progress.finish(`${file}: ${summaryOf(report)}`);
       return EXIT.ok;
     }
-    const single = files.length === 1 && !(await isFolder(output)) && !/[/\\]$/.test(output);
-    if (files.length > 1 && ENDING.test(output.toLowerCase())) {
+    const hasFolder = files[0].name.includes("/");
+    const isOne = files.length === 1 && !hasFolder;
+    const single = isOne && !(await isFolder(output)) && !/[/\\]$/.test(output);
+    if (!isOne && ENDING.test(output.toLowerCase())) {
       const names = files.slice(0, 3).map(({ name }) => name);
-      throw usage(`-o must name a folder for ${files.length} files (${names.join(", ")} …)`);
+      throw usage(
+        `-o must name a folder for ${files.length === 1 ? "1 file" : `${files.length} files`} (${names.join(", ")} …)`,
+      );
     }
     const targets = await targetsOf(model, files, ({ name }) =>
       single ? output : join(output, name),
@@ -181,6 +195,7 @@ async function optionsOf(args: Arguments): Promise<JobOptions> {
     ...(args.has("requantize") && { requantize: true }),
     ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
     ...(outputTensorType !== undefined && { outputTensorType }),
+    ...tensorTypesOf(args),
     ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),
   };
 }
@@ -190,6 +205,47 @@ const importanceOf = (args: Arguments): { imatrix?: string } => {
   const imatrix = args.text("imatrix");
   return imatrix === undefined ? {} : { imatrix };
 };
+
+/** Types of tensors by expressions: PATTERN=TYPE, cut at the first =. @throws {Failure} for another form */
+function tensorTypesOf(args: Arguments): { tensorTypes?: Record<string, string> } {
+  const given = args.list("tensor-type");
+  if (given.length === 0) return {};
+  const pairs = given.map((text): [string, string] => {
+    const at = text.indexOf("=");
+    if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
+    throw usage(
+      `--tensor-type takes PATTERN=TYPE, such as ffn_down=q6_k, got ${JSON.stringify(text)}`,
+    );
+  });
+  const patterns = pairs.map(([pattern]) => pattern);
+  const twice = patterns.find((pattern, i) => patterns.indexOf(pattern) < i);
+  if (twice !== undefined) throw usage(`--tensor-type has ${JSON.stringify(twice)} twice`);
+  return { tensorTypes: Object.fromEntries(pairs) };
+}
+
+/** Prints what would be written: files with their sizes, tensors by scheme, notes. */
+function tellDry(args: Arguments, { files, report }: QuantizeModelResult): void {
+  if (args.has("json")) {
+    const own = files.map(({ name, size }) => ({ name, size }));
+    process.stdout.write(`${jsonText({ files: own, report })}\n`);
+    return;
+  }
+  const groups = new Map<string, { count: number; bytes: number }>();
+  for (const { scheme, form, bytesAfter } of report.rows) {
+    const key = form === undefined ? scheme : `${scheme} (${form})`;
+    const { count, bytes } = groups.get(key) ?? { count: 0, bytes: 0 };
+    groups.set(key, { count: count + 1, bytes: bytes + bytesAfter });
+  }
+  const lines = [
+    ...files.map(({ name, size }) => `would write ${name}: ${size} bytes`),
+    ...Array.from(groups, ([scheme, { count, bytes }]) => {
+      const tensors = count === 1 ? "1 tensor" : `${count} tensors`;
+      return `${scheme}: ${tensors}, ${showBytes(bytes)}`;
+    }),
+    ...[summaryOf(report), ...keptLines(report), ...report.notes],
+  ];
+  process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(""));
+}
 
 /** The result, for the last lines. */
 interface Result {

@@ -42,6 +42,7 @@ export interface JobOptions {
   readonly requantize?: boolean;
   readonly tokenEmbeddingType?: string;
   readonly outputTensorType?: string;
+  readonly tensorTypes?: Readonly<Record<string, string>>;
   /** Hash of the file of importance. */
   readonly imatrix?: string;
 }

@@ -74,7 +74,7 @@ export async function hashOfFile(path: string): Promise<string> {
 /** Options for `quantizeModel`. */
 export function modelOptions(options: JobOptions): QuantizeModelOptions {
   const { format, target, activations, pure, tokenEmbeddingType, outputTensorType } = options;
-  const { requantize } = options;
+  const { requantize, tensorTypes } = options;
   return {
     // The library checks the names.
     ...(format !== undefined && { format: format as QuantizeModelOptions["format"] }),
@@ -86,5 +86,6 @@ export function modelOptions(options: JobOptions): QuantizeModelOptions {
     ...(requantize !== undefined && { requantize }),
     ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
     ...(outputTensorType !== undefined && { outputTensorType }),
+    ...(tensorTypes !== undefined && { tensorTypes }),
   };
 }

@@ -265,7 +265,10 @@ async function companionsOf(model: string): Promise<{
   readonly companions: readonly Companion[];
   readonly passed: readonly { readonly name: string; readonly reason: string }[];
 }> {
-  const folder = /\.index\.json$/.test(model) ? dirname(model) : model;
+  // Models for transformers.js are in a folder onnx beside these.
+  const isNested = /(^|[/\\])onnx[/\\][^/\\]+\.onnx$/.test(model);
+  const isIndex = /\.index\.json$/.test(model);
+  const folder = isNested ? dirname(dirname(model)) : isIndex ? dirname(model) : model;
   const companions: Companion[] = [];
   const passed: { readonly name: string; readonly reason: string }[] = [];
   if (!(await isFolder(folder))) return { companions, passed };

@@ -103,7 +103,8 @@ export async function verifyOutput(
   const problems: string[] = [];
   const open = async (name: string): Promise<FileSource> => {
     if (written !== undefined) return await written(name);
-    const { reader } = outputs.get(name) ?? {};
+    // Those for transformers.js are in a folder.
+    const { reader } = outputs.get(name) ?? outputs.get(`onnx/${name}`) ?? {};
     if (reader === undefined) throw new Error(`${name} is not among the files`);
     return reader;
   };

@@ -22,6 +22,7 @@ import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
 import type { FileEncoder } from "../weights/slices.js";
 import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
+import { isDynamicDType, schemeOfDType, TRANSFORMERS_JS } from "./onnx/dtypes.js";
 import { outputFile, Progress } from "./output.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
@@ -69,6 +70,12 @@ export interface QuantizeModelOptions {
    */
   outputTensorType?: string | undefined;
   /**
+   * GGUF: types of weights by regular expressions that match their names anywhere ({ "attn_v|ffn_down": "q6_k" }), as
+   * `llama-quantize --tensor-type`: the first match decides, before the mix and `pure`, after the two options above. Rows that
+   * are no whole blocks of the type get the one that replaces it.
+   */
+  tensorTypes?: Readonly<Record<string, string>> | undefined;
+  /**
    * GGUF: importance of inputs, as `llama-quantize --imatrix`: a GGUF file of llama-imatrix, or a model opened from
    * one. The name of the file without its folder is recorded; of bytes, "imatrix.gguf".
    */
@@ -91,7 +98,14 @@ export interface QuantizeModelOptions {
 
 const OPTIONS = [
   ...["format", "target", "activations", "pure", "imatrix", "signal", "onProgress"],
-  ...["verifyWith", "verifyInputs", "tokenEmbeddingType", "outputTensorType", "requantize"],
+  ...[
+    "verifyWith",
+    "verifyInputs",
+    "tokenEmbeddingType",
+    "outputTensorType",
+    "tensorTypes",
+    "requantize",
+  ],
 ] as const;
 
 /** The writers of all formats: folders beside this file, downloaded when their format is written. */
@@ -149,8 +163,9 @@ export async function quantizeModel(
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   const pure = checkBoolean(where, "options.pure", given.pure, false);
-  const { tokenEmbeddingType, outputTensorType } = given;
-  const ofGguf = { pure: pure || undefined, imatrix, tokenEmbeddingType, outputTensorType };
+  const { tokenEmbeddingType, outputTensorType, tensorTypes } = given;
+  const ofTensors = { tokenEmbeddingType, outputTensorType, tensorTypes };
+  const ofGguf = { pure: pure || undefined, imatrix, ...ofTensors };
   for (const [name, value] of Object.entries(ofGguf)) {
     if (format === "gguf" || value === undefined) continue;
     const problem = `options.${name} is for GGUF files, got format ${show(format)}`;
@@ -158,14 +173,21 @@ export async function quantizeModel(
   }
   signal?.throwIfAborted();
   const parse = (argument: string, name: unknown): Scheme =>
-    parseForTarget(where, argument, name, target);
+    parseForTarget(
+      where,
+      argument,
+      target === TRANSFORMERS_JS ? schemeOfDType(where, argument, name) : name,
+      target,
+    );
   const requantize = checkBoolean(where, "options.requantize", given.requantize, false);
   const floatType = floatTypeOf(model);
   /** A tensor as the choice of its scheme sees it. */
   const chosen = (tensor: ModelTensor): ModelTensor =>
     requantize && isReadableQuantized(tensor) ? asFloat(tensor, floatType) : tensor;
   const wish = readWish(where, model, scheme, parse, chosen);
-  const isDynamic = target === "compressed-tensors" && isDynamicPreset(scheme);
+  const isDynamic =
+    (target === "compressed-tensors" && isDynamicPreset(scheme)) ||
+    (target === TRANSFORMERS_JS && isDynamicDType(scheme));
   const activations = checkChoice(
     where,
     "options.activations",
@@ -179,7 +201,7 @@ export async function quantizeModel(
   const wanted = new Set<string>();
   const job: Job = {
     ...{ where, core, model, document, wish, target, activations, pure, imatrix, signal },
-    ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType, requantize },
+    ...{ verifyWith, verifyInputs, ...ofTensors, requantize },
     assign: (tensor) => {
       const assignment = assign(chosen(model.tensors.get(tensor.name) ?? tensor));
       if (assignment.scheme.kind !== "keep") wanted.add(tensor.name);

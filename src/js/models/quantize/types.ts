@@ -14,7 +14,7 @@ export type OutputFormat = "safetensors" | "gguf" | "onnx" | "npz" | "npy";
 
 /** A file that is made while it is read. */
 export interface OutputFile {
-  /** Its name, without a folder. */
+  /** Its name; for transformers.js with the folder `onnx/` that it asks for. */
   readonly name: string;
   /** Its size in bytes, exact before anything is written. */
   readonly size: number;
@@ -149,6 +149,7 @@ export interface Job {
   /** Types of single tensors, as the user gave them: the GGUF writer checks them. */
   readonly tokenEmbeddingType: unknown;
   readonly outputTensorType: unknown;
+  readonly tensorTypes: unknown;
   /** Importance of inputs by tensor name, as the user gave it: the GGUF writer checks it. */
   readonly imatrix: unknown;
   /** ONNX: makes sessions that run the float and the quantized model, and what they are given. */

@@ -110,7 +110,7 @@ async function importanceFor(
 }
 
 /** Engines and activations of ONNX, which the graph shows and no metadata names. */
-const ONNX_TARGETS = ["portable", "node", "web", "webgpu"];
+const ONNX_TARGETS = ["portable", "node", "web", "webgpu", "transformers.js"];
 
 /** A file made by the writer of its format. */
 export async function deriveByWriter(
@@ -183,7 +183,8 @@ async function writeAgain(
   const names = [...readers.keys()];
   const main = names.find((name) => name.endsWith(".index.json")) ?? names[0];
   const open = (name: string): OutputReader => {
-    const reader = readers.get(name);
+    // Those for transformers.js are in a folder.
+    const reader = readers.get(name) ?? readers.get(`onnx/${name}`);
     if (reader === undefined) throw new Error(`${name} is not among the files`);
     return reader;
   };

@@ -150,6 +150,58 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     ]);
   });
 
+  it("gives weights the types of tensorTypes: the first expression that matches anywhere decides", async () => {
+    const source = await openModel(await makeLlama({ layers: 4, vocabulary: 261 }));
+    const typesOf = async (type, tensorTypes, options) => {
+      const result = await quantizeModel(source, type, { tensorTypes, ...options });
+      const { tensors } = await openModel(await fileOf(result));
+      return (part) => tensors.get(part.includes(".") ? part : `blk.1.${part}.weight`).dtype;
+    };
+    const first = await typesOf("Q4_K_M", {
+      "ATTN_(Q|K)": "Q8_0",
+      "attn_.*": "q5_k",
+      "blk.1.ffn": "f16",
+    });
+    assert.deepEqual(
+      ["attn_q", "attn_k", "attn_output", "ffn_up", "ffn_gate", "attn_norm"].map(first),
+      ["q8_0", "q8_0", "q5_k", "float16", "float16", "float32"],
+    );
+    // Options of single tensors come before, the mix and pure behind.
+    const all = await typesOf("Q4_0", { ".*": "q6_k" }, { pure: true, outputTensorType: "q8_0" });
+    assert.deepEqual(["output.weight", "token_embd.weight", "ffn_up"].map(all), [
+      ...["q8_0", "q6_k", "q6_k"],
+    ]);
+    // A float type is no mix, and takes no expressions.
+    assert.equal((await typesOf("F16", { ".*": "q6_k" }))("ffn_up"), "float16");
+  });
+
+  it("does not count weights of a given type among those of the mix, as llama-quantize", async () => {
+    const source = await openModel(await makeLlama({ layers: 8, vocabulary: 261 }));
+    const valuesOf = async (tensorTypes) => {
+      const result = await quantizeModel(source, "Q4_K_M", { tensorTypes });
+      const { tensors } = await openModel(await fileOf(result));
+      return Array.from({ length: 8 }, (_, i) => tensors.get(`blk.${i}.attn_v.weight`).dtype);
+    };
+    // Of eight layers the first, the last, and every third one between have more bits.
+    const mix = "q6_k q4_k q4_k q6_k q4_k q4_k q6_k q6_k".split(" ");
+    assert.deepEqual(await valuesOf({}), mix);
+    assert.deepEqual(await valuesOf({ "blk.0.attn_v": "q8_0" }), ["q8_0", ...mix.slice(0, 7)]);
+  });
+
+  it("refuses tensorTypes that are no expressions or types, and other sources", async () => {
+    const source = await openModel(await makeLlama({ vocabulary: 261 }));
+    const refused = (tensorTypes, scheme = "Q4_0", options = {}) =>
+      assert.rejects(quantizeModel(source, scheme, { tensorTypes, ...options }), (error) =>
+        /^ZP_/.test(error.code),
+      );
+    await refused({ "(": "q4_0" });
+    await refused({ ffn: "q4_9" });
+    await refused({ ffn: 4 });
+    await refused([["ffn", "q4_0"]]);
+    await refused({ ffn: "q4_0" }, { schemes: {} });
+    await refused({ ffn: "q4_0" }, "float16", { format: "safetensors" });
+  });
+
   it("refuses types of embeddings and output that it does not have, or that do not fit", async () => {
     const model = await openModel(await makeLlama({ d: 96, ff: 96, heads: 3, kv: 3 }));
     const tokenEmbeddingType = "Q4_K_M";

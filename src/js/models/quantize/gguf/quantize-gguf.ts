@@ -17,6 +17,7 @@ import {
   layerOf,
   needsImportance,
   type TensorChoice,
+  type TypeOverride,
 } from "./tensor-types.js";
 
 /** The parts of a GGUF file that a new one is made of. */
@@ -47,6 +48,8 @@ export interface LlamaQuantizeOptions {
   /** dtypes of the token embeddings and of output.weight. Default: by the mix. */
   readonly tokenEmbedding?: FileDType | undefined;
   readonly output?: FileDType | undefined;
+  /** dtypes of weights by expressions that match their names, as llama-quantize --tensor-type. */
+  readonly overrides?: readonly TypeOverride[];
   readonly importance?: Importance | undefined;
   /** Convert weights that are quantized already, as llama-quantize --allow-requantize. */
   readonly requantize?: boolean;
@@ -65,9 +68,10 @@ export function llamaQuantize(
   options: LlamaQuantizeOptions = {},
 ): GGUFConversion {
   const { pure = false, tokenEmbedding, output, importance, requantize = false } = options;
+  const { overrides = [] } = options;
   const sources = [...tensors.values()].sort(byLayer);
   const hasImportance = importance !== undefined;
-  const own = { fileType, pure, tokenEmbedding, output, hasImportance };
+  const own = { fileType, pure, tokenEmbedding, output, overrides, hasImportance };
   const facts = factsOf(metadata, sources);
   const choices = chooseTensorTypes(where, sources, facts, own);
   const converted = sources.map((source, i) => {

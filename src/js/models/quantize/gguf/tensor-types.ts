@@ -40,7 +40,12 @@ export interface ChoiceOptions {
   readonly output?: FileDType | undefined;
   /** Whether there is an importance matrix. */
   readonly hasImportance: boolean;
+  /** dtypes of weights whose names match an expression anywhere; the first match decides. */
+  readonly overrides?: readonly TypeOverride[];
 }
+
+/** A dtype for weights whose names match an expression. */
+export type TypeOverride = readonly [pattern: RegExp, dtype: FileDType];
 
 /**
  * Chooses the dtype of each tensor as llama-quantize does.
@@ -67,7 +72,9 @@ export function chooseTensorTypes(
     }
     const base = fileType.dtype;
     if (!isBlockType(base)) return { dtype: base };
-    const chosen = options.pure ? base : mix.dtypeOf(tensor);
+    const override = options.overrides?.find(([pattern]) => pattern.test(tensor.name))?.[1];
+    // As in llama-quantize, weights of a given type are not counted among those of the mix.
+    const chosen = override ?? (options.pure ? base : mix.dtypeOf(tensor));
     const dtype = fitted(where, tensor, chosen);
     if (dtype !== chosen) {
       const { blockLength } = dtypeInfo(chosen) as { blockLength: number };
@@ -75,6 +82,7 @@ export function chooseTensorTypes(
       return { dtype, reason };
     }
     checkImportance(where, tensor, dtype, options);
+    if (override !== undefined) return { dtype, reason: "its type is given" };
     return chosen === base ? { dtype } : { dtype, reason: `mix of ${fileType.name}` };
   });
 }

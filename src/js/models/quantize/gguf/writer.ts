@@ -3,6 +3,7 @@
 import { rangeError, typeError } from "../../../base/errors.js";
 import { fieldOf, ownFields } from "../../../base/fields.js";
 import { show } from "../../../base/format-value.js";
+import { checkObject } from "../../../base/options.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { type GGUFLayout, ggufTensors } from "../../../formats/gguf/write.js";
 import type { FileTensor } from "../../../formats/source.js";
@@ -24,7 +25,7 @@ import {
   type GGUFConversion,
   llamaQuantize,
 } from "./quantize-gguf.js";
-import { fits, float32Reason, type TensorChoice } from "./tensor-types.js";
+import { fits, float32Reason, type TensorChoice, type TypeOverride } from "./tensor-types.js";
 
 /** The name that llama.cpp's own examples give an importance matrix. */
 const DEFAULT_IMATRIX = "imatrix.gguf";
@@ -35,7 +36,7 @@ const DEFAULT_IMATRIX = "imatrix.gguf";
  */
 export const writeGguf: Writer = async (job) => {
   const { where, core, document, wish, target, pure } = job;
-  const { tokenEmbeddingType, outputTensorType } = job;
+  const { tokenEmbeddingType, outputTensorType, tensorTypes } = job;
   if (target !== undefined) {
     throw rangeError(
       "ZP_INVALID_OPTION",
@@ -45,7 +46,7 @@ export const writeGguf: Writer = async (job) => {
   }
   const fileType = wish.kind === "uniform" ? parseFileType(wish.name) : undefined;
   const isLlama = document.format === "gguf" && fileType !== undefined;
-  const ofLlama = { pure: pure || undefined, tokenEmbeddingType, outputTensorType };
+  const ofLlama = { pure: pure || undefined, tokenEmbeddingType, outputTensorType, tensorTypes };
   for (const [name, value] of Object.entries(ofLlama)) {
     if (isLlama || value === undefined) continue;
     const problem = `options.${name} needs a GGUF model and a type of llama-quantize as scheme`;
@@ -60,9 +61,30 @@ export const writeGguf: Writer = async (job) => {
     ...{ pure, importance, requantize: job.requantize },
     tokenEmbedding: typeOf("tokenEmbeddingType", tokenEmbeddingType),
     output: typeOf("outputTensorType", outputTensorType),
+    overrides: readOverrides(where, tensorTypes),
   });
   return written(job, fileType.name, conversion, [`llama-quantize's ${fileType.name}`]);
 };
+
+/**
+ * Reads options.tensorTypes.
+ * @throws {TypeError | RangeError} `ZP_INVALID_OPTION` for what is no expression, or no type
+ */
+function readOverrides(where: string, given: unknown): TypeOverride[] {
+  if (given === undefined) return [];
+  const entries = Object.entries(checkObject(where, "options.tensorTypes", given));
+  return entries.map(([text, type]) => {
+    const argument = `options.tensorTypes[${JSON.stringify(text)}]`;
+    const dtype = parseTensorType(where, argument, type);
+    try {
+      // llama-quantize takes expressions in lower case, and names are.
+      return [new RegExp(text.toLowerCase()), dtype];
+    } catch {
+      const problem = `the names of options.tensorTypes must be regular expressions, got ${show(text)}`;
+      throw rangeError("ZP_INVALID_OPTION", where, problem);
+    }
+  });
+}
 
 /** Refuses a name that is neither a type of llama-quantize nor a scheme. */
 function checkName(where: string, name: string, fileType: FileType | undefined): void {

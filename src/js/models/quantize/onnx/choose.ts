@@ -4,15 +4,16 @@ import { rangeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
 import { packedBlocks } from "./blocks.js";
 import { dequantizeLinear } from "./dequantize.js";
+import { TRANSFORMERS_JS } from "./dtypes.js";
 import { dynamicProduct } from "./dynamic.js";
 import type { Form, FormContext } from "./form.js";
 import { lookUpCodes } from "./look-up.js";
 import { castAndMultiply } from "./multiply.js";
 
-/** An engine: wasm in browsers, onnxruntime-node, WebGPU in browsers, or any that knows ONNX's own operators. */
-export type OnnxTarget = "web" | "node" | "webgpu" | "portable";
+/** An engine: wasm in browsers, onnxruntime-node, WebGPU in browsers, transformers.js, or any that knows ONNX's own operators. */
+export type OnnxTarget = "web" | "node" | "webgpu" | "portable" | "transformers.js";
 
-const ONNX_TARGETS: readonly OnnxTarget[] = ["web", "node", "webgpu", "portable"];
+const ONNX_TARGETS: readonly OnnxTarget[] = ["web", "node", "webgpu", "portable", TRANSFORMERS_JS];
 
 /** Float weights of a model up to which wasm can hold all of them, in bytes; its memory ends at 4 GiB. */
 const MOST_FLOATS = 2 ** 30;
@@ -36,6 +37,8 @@ const PREFERRED: Readonly<Record<OnnxTarget, readonly Form[]>> = {
   node: [lookUpCodes, dequantizeLinear, packedBlocks, castAndMultiply],
   webgpu: [packedBlocks, lookUpCodes, dequantizeLinear, castAndMultiply],
   portable: [lookUpCodes, dequantizeLinear, castAndMultiply],
+  // It runs in browsers and in Node, by wasm and WebGPU.
+  "transformers.js": [packedBlocks, lookUpCodes, dequantizeLinear, castAndMultiply],
 };
 
 /** For wasm, where all weights as floats would not fit. */
@@ -97,6 +100,9 @@ export function notesOf(
   }
   if (target === "portable" && has(dequantizeLinear)) {
     notes.push('ONNX Runtime in wasm dequantizes in every run, with target "web" once');
+  }
+  if (target === TRANSFORMERS_JS) {
+    notes.push("transformers.js looks for config.json and the tokenizer in the folder above onnx");
   }
   if (target === "webgpu") notes.push("WebGPU: chosen by its operators, not measured");
   return notes;

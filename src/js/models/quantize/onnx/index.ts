@@ -13,9 +13,11 @@ import type { FileEncoder } from "../../weights/slices.js";
 import { outputFormatsOf } from "../formats.js";
 import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
-import { checkTarget, chooseForm, formsFor, notesOf } from "./choose.js";
+import { checkTarget, chooseForm, formsFor, notesOf, type OnnxTarget } from "./choose.js";
+import { TRANSFORMERS_JS } from "./dtypes.js";
 import type { Form, FormContext, FormNote } from "./form.js";
 import { Rewriter, type RewrittenModel } from "./rewrite.js";
+import { namesFor, suffixOf } from "./transformers-js.js";
 import { verifyOutputs } from "./verify.js";
 
 /** Progress of the streams at hand: codes report the weight that they were made of. */
@@ -41,6 +43,7 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const rows: QuantizedRow[] = [];
   const used = new Map<string, number>();
   const encoders = new Map<string, FileEncoder>();
+  const schemes = new Map<string, Scheme>();
   for (const [name, tensor] of model.tensors) {
     const { dtype: from, byteLength: bytesBefore } = tensor;
     const keep = (reason: string): QuantizedRow => ({
@@ -66,20 +69,40 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     if (note !== undefined)
       rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, scheme.name, note)));
     used.set(form, (used.get(form) ?? 0) + 1);
+    schemes.set(name, scheme);
     const told = reason === undefined ? {} : { reason };
     const headerBytes = rewriter.addedBytes - addedBefore - bytesAfter;
     const own = { name, from, scheme: scheme.name, bytesBefore, bytesAfter, headerBytes, form };
     rows.push({ ...own, ...told });
   }
-  const name = document.fileName ?? "model.onnx";
-  const externalName = `${name.replace(/\.onnx$/i, "")}.onnx.data`;
-  const rewritten = rewriter.finish(externalName);
-  const files = filesOf(job, onnx, name, externalName, rewritten, watch);
+  const names = namesOf(job, document.fileName, target, rows, schemes);
+  const rewritten = rewriter.finish(names.external);
+  const files = filesOf(job, onnx, names, rewritten, watch);
   const written = { target, files, rows, notes: notesOf(target, used, activations), encoders };
   if (job.verifyWith === undefined) return written;
   const { verifyWith, verifyInputs } = job;
   const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs);
   return { ...written, outputs };
+}
+
+/** The names of the model's file and of its external data, and their folder. */
+interface FileNames {
+  readonly folder: string;
+  readonly model: string;
+  /** As the model names it, relative to its own folder. */
+  readonly external: string;
+}
+
+function namesOf(
+  job: Job,
+  fileName: string | undefined,
+  target: OnnxTarget,
+  rows: readonly QuantizedRow[],
+  schemes: ReadonlyMap<string, Scheme>,
+): FileNames {
+  if (target === TRANSFORMERS_JS) return namesFor(fileName, suffixOf(job, rows, schemes));
+  const model = fileName ?? "model.onnx";
+  return { folder: "", model, external: `${model.replace(/\.onnx$/i, "")}.onnx.data` };
 }
 
 /** Rewrites a weight in the first form that it fits. @returns why it fits none */
@@ -146,14 +169,13 @@ function floatBytes({ weights }: OnnxWeights): number {
 function filesOf(
   job: Job,
   { source }: OnnxModel,
-  name: string,
-  externalName: string,
+  { folder, model: name, external: externalName }: FileNames,
   { model, external }: RewrittenModel,
   watch: Watch,
 ): OutputFile[] {
   const fileOf = (file: string, inputBytes: number, { byteLength, parts }: FileContent) =>
     job.file({
-      ...{ name: file, size: byteLength },
+      ...{ name: folder + file, size: byteLength },
       sections: parts.map((part) => ({
         byteLength: part.byteLength,
         inputBytes: Math.floor((inputBytes * part.byteLength) / byteLength),

@@ -183,7 +183,8 @@ const dataOf = (
 ): Promise<ExternalData[]> =>
   Promise.all(
     files.map(async (file) => ({
-      path: file.name,
+      // As the model names it, beside itself.
+      path: file.name.replace(/^.*\//, ""),
       data: await gather(file.size, chunksOf(file.stream())),
     })),
   );
