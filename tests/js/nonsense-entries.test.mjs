@@ -30,6 +30,7 @@ const KEYS = [
   ...["format", "signal", "schemes", "include", "exclude", "activations", "sample", "known"],
   ...["bins", "onProgress", "bytes", "ratio", "bitsPerWeight", "pin", "same", "metric", "target"],
   ...["pure", "imatrix", "verifyWith", "verifyInputs", "externalData", "functions", "points"],
+  ...["verifySizes", "tensorTypes", "range", "plan", "statement"],
   ...["worker", "threads", "build", "wasm", "entries", "transfer", "name", "scheme", "rows"],
   ...["files", "report", "parameters", "shape", "data", "relative", "maxLoss"],
 ];

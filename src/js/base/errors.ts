@@ -48,6 +48,7 @@
  * | `ZP_LOAD_FAILED` | Error | the core, or the code of the asynchronous functions, could not be loaded; `cause` says why |
  * | `ZP_INVALID_FILE` | RangeError | a file breaks its format; `offset`, `expected` and `found` say where and how |
  * | `ZP_UNSUPPORTED_FILE` | RangeError | a file is well-formed, but uses an unsupported part of its format; same properties |
+ * | `ZP_ENGINE_FAILED` | Error | an engine that runs ONNX models failed; `cause` is its error |
  * | `ZP_WORKER_LOST` | Error | the worker of an asynchronous function ended before the call completed |
  */
 export type ErrorCode =
@@ -94,6 +95,7 @@ export type ErrorCode =
   | "ZP_LOAD_FAILED"
   | "ZP_INVALID_FILE"
   | "ZP_UNSUPPORTED_FILE"
+  | "ZP_ENGINE_FAILED"
   | "ZP_WORKER_LOST";
 
 /** An error of this library: the class gives the kind of mistake, `code` the exact one. */

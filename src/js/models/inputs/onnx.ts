@@ -4,14 +4,17 @@ import type { OnnxModel, OnnxNode } from "../../formats/onnx/read.js";
 import { findWeights } from "../../formats/onnx/weights.js";
 import { bytesField } from "../../formats/onnx/wire.js";
 import { OnnxEditor } from "../../formats/onnx/write.js";
+import { type Convolution, convolutionOf } from "./convolution.js";
 
 /** The value that a weight is multiplied with, and the number of its inputs. */
 export interface Watched {
   readonly value: string;
   readonly length: number;
+  /** Of a convolution: its inputs are patches of the value. */
+  readonly convolution?: Convolution;
 }
 
-/** The inputs of MatMul and Gemm with a weight on the right, by its name. */
+/** The inputs of MatMul and Gemm with a weight on the right, and of Conv, by the name of the weight. */
 export async function watchedOf(onnx: OnnxModel): Promise<ReadonlyMap<string, Watched>> {
   const { weights } = await findWeights(onnx);
   const inGraph = new Set<OnnxNode>(onnx.graph.nodes);
@@ -23,14 +26,22 @@ export async function watchedOf(onnx: OnnxModel): Promise<ReadonlyMap<string, Wa
         input === 1 &&
         inGraph.has(node) &&
         (node.opType === "MatMul" ||
+          isConvolution(node) ||
           (node.opType === "Gemm" && !Number(node.attributes.get("transA")?.int ?? 0))),
     );
     const value = use?.node.inputs[0];
     if (value === undefined || initializers.has(value)) continue;
-    watched.set(name, { value, length: tensor.shape[orientation.inputAxes[0]] });
+    const [first, last] = orientation.inputAxes;
+    const length = tensor.shape.slice(first, last + 1).reduce((product, each) => product * each, 1);
+    const isConv = use !== undefined && isConvolution(use.node);
+    const convolution = isConv ? { convolution: convolutionOf(use.node, tensor.shape) } : {};
+    watched.set(name, { value, length, ...convolution });
   }
   return watched;
 }
+
+const isConvolution = ({ opType }: OnnxNode): boolean =>
+  opType === "Conv" || opType === "FusedConv";
 
 /** The model with more outputs: values of its graph. */
 export async function withOutputs(
@@ -53,3 +64,5 @@ export async function withOutputs(
   }
   return bytes;
 }
+
+export { patchesOf } from "./convolution.js";

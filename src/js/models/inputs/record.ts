@@ -1,7 +1,8 @@
 // The inputs of weights while a model runs: of a Sequential, and of an ONNX model in its engine.
 
 import { wrongKind } from "../../base/check.js";
-import { rangeError, typeError } from "../../base/errors.js";
+import { rangeError, stateError, typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { checkAttached } from "../../base/typed-arrays.js";
 import { Linear } from "../../nn/layers/linear.js";
@@ -46,6 +47,20 @@ export async function recordInputs(
   return Object.fromEntries(recorded);
 }
 
+/** Runs a part of the engine. @throws {Error} `ZP_ENGINE_FAILED` with the engine's error as cause */
+async function inEngine<T>(
+  where: string,
+  what: string,
+  work: () => T | PromiseLike<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const reason = String((Object(cause) as { message?: unknown }).message ?? cause).split("\n")[0];
+    throw stateError("ZP_ENGINE_FAILED", where, `the engine does not ${what}: ${reason}`, cause);
+  }
+}
+
 function checkBatches(where: string, batches: unknown): object {
   checkAttached(where, "batches", batches);
   const isIterable =
@@ -57,12 +72,14 @@ function checkBatches(where: string, batches: unknown): object {
 }
 
 /**
- * Runs an ONNX model in its engine and records the inputs of its matrix products, by the names of their weights.
+ * Runs an ONNX model in its engine and records the inputs of its matrix products and convolutions, by the names of their
+ * weights. Those of a convolution are the patches under its kernel, of all groups together.
  * @param model  of `openModel`; all of it is in memory while it runs
  * @param createSession  for example `(bytes) => InferenceSession.create(bytes)`
  * @param batches  inputs by name, as the session takes them
  * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
  * @throws {RangeError} `ZP_INVALID_MODEL` if the model is not of ONNX or has no weight whose inputs can be recorded
+ * @throws {Error} `ZP_ENGINE_FAILED` if the engine fails
  */
 export async function recordOnnxInputs(
   model: Model,
@@ -80,13 +97,19 @@ export async function recordOnnxInputs(
   }
   checkBatches(where, batches);
   const { onnx } = document;
-  const { watchedOf, withOutputs } = await loadModule(where, import("./onnx.js"));
+  const { watchedOf, withOutputs, patchesOf } = await loadModule(where, import("./onnx.js"));
   const watched = await watchedOf(onnx);
   if (watched.size === 0) {
-    throw rangeError("ZP_INVALID_MODEL", where, "the model has no matrix product with a weight");
+    throw rangeError(
+      "ZP_INVALID_MODEL",
+      where,
+      "the model has no matrix product or convolution with a weight",
+    );
   }
   const bytes = await withOutputs(onnx, new Set([...watched.values()].map(({ value }) => value)));
-  const session = (await createSession(bytes, {})) as RuntimeSession | undefined;
+  const session = (await inEngine(where, "load the model", () => createSession(bytes, {}))) as
+    | RuntimeSession
+    | undefined;
   if (typeof session?.run !== "function") {
     const problem = `createSession must return a session with run, got ${show(session)}`;
     throw typeError("ZP_INVALID_FUNCTION", where, problem);
@@ -94,12 +117,20 @@ export async function recordOnnxInputs(
   const recorded = new Map<string, InputMoments>();
   try {
     for await (const feeds of batches as AsyncIterable<Record<string, never>>) {
-      const outputs = await session.run(feeds);
-      for (const [name, { value, length }] of watched) {
+      const outputs = await inEngine(where, "run the model on a batch", () => session.run(feeds));
+      for (const [name, own] of watched) {
+        const { value, length } = own;
+        const convolution = fieldOf(own, "convolution");
         const { dims, data } = outputs[value] as RuntimeTensor;
         const moments = recorded.get(name) ?? new InputMoments(length);
-        const shape = [...dims];
-        recorded.set(name, moments.add({ data: data as Float32Array, shape }));
+        recorded.set(name, moments);
+        if (convolution === undefined) {
+          moments.add({ data: data as Float32Array, shape: [...dims] });
+          continue;
+        }
+        for (const patches of patchesOf(where, convolution, dims, data as Float32Array)) {
+          moments.add({ data: patches, shape: [patches.length / length, length] });
+        }
       }
     }
   } finally {

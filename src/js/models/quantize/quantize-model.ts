@@ -86,10 +86,18 @@ export interface QuantizeModelOptions {
    */
   verifyWith?: SessionFactory | undefined;
   /**
-   * Inputs for `verifyWith` by name, of `model.inputs`: the engine's tensors. Inputs that are not given are random, of
-   * their declared shapes.
+   * Inputs for `verifyWith` by name, of `model.inputs`: the engine's tensors, or a list of these for several runs, whose
+   * differences are taken together. Inputs that are not given are random, of their declared shapes.
    */
-  verifyInputs?: Readonly<Record<string, RuntimeTensor>> | undefined;
+  verifyInputs?:
+    | Readonly<Record<string, RuntimeTensor>>
+    | readonly Readonly<Record<string, RuntimeTensor>>[]
+    | undefined;
+  /**
+   * Lengths of free axes of random inputs, by the names that the model gives them, or by input and axis: `{ batch: 2,
+   * "input_ids[1]": 16 }`. Default: 1 for the first axis, 8 for others, and those of given inputs.
+   */
+  verifySizes?: Readonly<Record<string, number>> | undefined;
   /** Rejects with the signal's reason once it is aborted; streams fail with it. */
   signal?: PlatformAbortSignal | undefined;
   /** Called while files are streamed, with bytes of input. */
@@ -101,6 +109,7 @@ const OPTIONS = [
   ...[
     "verifyWith",
     "verifyInputs",
+    "verifySizes",
     "tokenEmbeddingType",
     "outputTensorType",
     "tensorTypes",
@@ -155,9 +164,15 @@ export async function quantizeModel(
     throw wrongKind("ZP_INVALID_OPTION", where, "options.target", "a name", target);
   }
   checkFunction(where, "options.onProgress", onProgress);
-  const { verifyWith, verifyInputs } = given;
+  const { verifyWith, verifyInputs, verifySizes } = given;
   checkFunction(where, "options.verifyWith", verifyWith);
-  if (verifyInputs !== undefined) checkObject(where, "options.verifyInputs", verifyInputs);
+  for (const [i, each] of Array.isArray(verifyInputs) ? verifyInputs.entries() : []) {
+    checkObject(where, `options.verifyInputs[${i}]`, each);
+  }
+  if (verifyInputs !== undefined && !Array.isArray(verifyInputs)) {
+    checkObject(where, "options.verifyInputs", verifyInputs);
+  }
+  if (verifySizes !== undefined) checkObject(where, "options.verifySizes", verifySizes);
   if (verifyWith !== undefined && format !== "onnx") {
     const problem = `options.verifyWith runs ONNX models, got format ${show(format)}`;
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
@@ -201,7 +216,7 @@ export async function quantizeModel(
   const wanted = new Set<string>();
   const job: Job = {
     ...{ where, core, model, document, wish, target, activations, pure, imatrix, signal },
-    ...{ verifyWith, verifyInputs, ...ofTensors, requantize },
+    ...{ verifyWith, verifyInputs, verifySizes, ...ofTensors, requantize },
     assign: (tensor) => {
       const assignment = assign(chosen(model.tensors.get(tensor.name) ?? tensor));
       if (assignment.scheme.kind !== "keep") wanted.add(tensor.name);

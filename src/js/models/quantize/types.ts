@@ -131,6 +131,11 @@ export interface Section {
   chunks(advance: (bytes: number, name: string) => void): AsyncIterable<Uint8Array>;
 }
 
+/** Inputs of one run by name, or of several runs. */
+export type VerifyInputs =
+  | Readonly<Record<string, RuntimeTensor>>
+  | readonly Readonly<Record<string, RuntimeTensor>>[];
+
 /** All that a writer needs. */
 export interface Job {
   /** For error messages. */
@@ -154,7 +159,8 @@ export interface Job {
   readonly imatrix: unknown;
   /** ONNX: makes sessions that run the float and the quantized model, and what they are given. */
   readonly verifyWith: SessionFactory | undefined;
-  readonly verifyInputs: Readonly<Record<string, RuntimeTensor>> | undefined;
+  readonly verifyInputs: VerifyInputs | undefined;
+  readonly verifySizes: Readonly<Record<string, number>> | undefined;
   readonly signal: PlatformAbortSignal | undefined;
   /**
    * The scheme of a tensor by the wish and by selection.ts. A uniform name is read as a scheme name at the first call.

@@ -16,8 +16,7 @@ import { storedType } from "../quantize/gguf/convert.js";
 import { isReadableQuantized } from "../quantize/requantize.js";
 import { parseForTarget } from "../quantize/safetensors/schemes.js";
 import type { OutputFormat } from "../quantize/types.js";
-import type { StoredWeight } from "../stored/weight.js";
-import { UNKNOWN } from "../stored/weight.js";
+import { type StoredWeight, UNKNOWN } from "../stored/weight.js";
 import { STRUCTURE_KEY } from "../structure/structure.js";
 
 /** How a file is derived, as far as it says. */

@@ -174,6 +174,77 @@ describe("the activations of analyze", () => {
     assert.equal(row.shows, "outputs");
   });
 
+  it("are recorded of convolutions as the patches under the kernel", async () => {
+    // x [2, 4, 5, 6], w [128, 2, 3, 2] in two groups: as a plain loop over outputs multiplies them.
+    const attributes = {
+      ...{ group: { int: 2 }, strides: { ints: [2, 1] }, dilations: { ints: [1, 2] } },
+      pads: { ints: [1, 0, 1, 1] },
+    };
+    const model = await openModel(
+      await onnxModel({
+        inputs: [{ name: "x", shape: [2, 4, 5, 6] }],
+        outputs: [{ name: "y", shape: [2, 128, 3, 5] }],
+        initializers: [constant("w", [128, 2, 3, 2], random.normal(1536))],
+        nodes: [
+          { opType: "Relu", inputs: ["x"], outputs: ["r"] },
+          { opType: "Conv", inputs: ["r", "w"], outputs: ["y"], attributes },
+        ],
+      }),
+    );
+    const data = random.normal(240);
+    const at = (n, c, i, j) =>
+      i < 0 || i >= 5 || j < 0 || j >= 6 ? 0 : data[((n * 4 + c) * 5 + i) * 6 + j];
+    const expected = new InputMoments(12);
+    for (let n = 0; n < 2; n++) {
+      for (let g = 0; g < 2; g++) {
+        for (let i = 0; i < 3; i++) {
+          for (let j = 0; j < 5; j++) {
+            const patch = [];
+            for (let c = 0; c < 2; c++)
+              for (let k = 0; k < 3; k++)
+                for (let l = 0; l < 2; l++) patch.push(at(n, 2 * g + c, 2 * i - 1 + k, j + 2 * l));
+            expected.add(tensor(patch, [1, 12]));
+          }
+        }
+      }
+    }
+    const r = { type: "float32", dims: [2, 4, 5, 6], data };
+    const recorded = await recordOnnxInputs(model, async () => ({ run: async () => ({ r }) }), [
+      {},
+    ]);
+    assert.deepEqual([recorded.w.length, recorded.w.samples], [12, 60]);
+    for (let i = 0; i < 5; i++) {
+      const direction = Float64Array.from(random.normal(12));
+      near(recorded.w.meanSquare(direction), expected.meanSquare(direction));
+    }
+    const [row] = await rowsOf(model, { schemes: ["int4-channel"], activations: recorded });
+    const [own] = await rowsOf(model, { schemes: ["int4-channel"], activations: { w: expected } });
+    assert.equal(row.shows, "outputs");
+    near(row.outputMse, own.outputMse);
+    const wrong = { ...r, dims: [2, 3, 5, 8] };
+    await assert.rejects(
+      recordOnnxInputs(model, async () => ({ run: async () => ({ r: wrong }) }), [{}]),
+      { code: "ZP_SHAPE_MISMATCH" },
+    );
+  });
+
+  it("are not recorded by an engine that fails, whose error is the cause", async () => {
+    const model = await openModel(await productOfRelu());
+    const cause = new Error("no memory");
+    const fail = async () => {
+      throw cause;
+    };
+    for (const [session, problem] of [
+      [fail, "load the model"],
+      [async () => ({ run: fail }), "run the model on a batch"],
+    ]) {
+      await assert.rejects(recordOnnxInputs(model, session, [{ x }]), {
+        ...{ code: "ZP_ENGINE_FAILED", cause },
+        message: `recordOnnxInputs: the engine does not ${problem}: no memory`,
+      });
+    }
+  });
+
   it("are refused if they belong to no tensor", async () => {
     const model = await modelOf({ w: [own, w] });
     refuses(

@@ -138,7 +138,7 @@ describe("quantizeModel to ONNX", () => {
     );
     await assert.rejects(quantized(bytes, "int8-channel", { target: "phone" }), {
       code: "ZP_INVALID_OPTION",
-      message: /"web", "node", "webgpu", "portable" for ONNX, got "phone"/,
+      message: /"webgpu", "portable", "transformers.js" for ONNX, got "phone"/,
     });
   });
 

@@ -5,7 +5,8 @@ import { describe, it } from "node:test";
 import { init, tensor } from "zeropoint";
 import { openModel, quantizeModel, save, verify } from "zeropoint/models";
 import { documentOf } from "../../../internal/models.mjs";
-import { rejects } from "../../support/asserts.mjs";
+import { Random, rejects } from "../../support/asserts.mjs";
+import { effort } from "../../support/effort.mjs";
 import { outputBytes, safetensorsOf, someValues } from "../../support/files/checkpoints.mjs";
 import { collect } from "../../support/files/formats.mjs";
 import { LAYERS, modelOf } from "../../support/onnx/layers.mjs";
@@ -323,6 +324,35 @@ describe("verify", () => {
       [{ onProgress: 1 }, "ZP_INVALID_FUNCTION"],
     ]) {
       await assert.rejects(verify(one, one, options), { code });
+    }
+  });
+
+  it("finds a changed byte anywhere, or refuses the file with a code", async () => {
+    const random = new Random(11);
+    const cases = [
+      [checkpoint, "int4-g32", {}],
+      [checkpoint, "int4-g64", { target: "mlx" }],
+      [onnx, "uint4-g32-affine", { target: "webgpu" }],
+    ];
+    for (const [makeSource, scheme, options] of cases) {
+      const source = await makeSource();
+      const files = await filesOf(await quantizeModel(source, scheme, options));
+      const name = Object.keys(files).find((each) => /\.(safetensors|onnx)$/.test(each));
+      for (let run = 0; run < effort(200); run++) {
+        const bytes = files[name].slice();
+        // The header is short beside the codes.
+        const end = run % 2 === 0 ? bytes.length : Math.min(bytes.length, 2000);
+        const at = random.integer(0, end - 1);
+        bytes[at] ^= 1 << (run % 8);
+        const label = `${scheme}, bit ${run % 8} of byte ${at}`;
+        try {
+          const small = await openFiles({ ...files, [name]: bytes });
+          const { different } = await verify(small, source);
+          assert.notEqual(different.length, 0, label);
+        } catch (error) {
+          assert.match(String(error.code), /^ZP_/, `${label}: ${error.stack}`);
+        }
+      }
     }
   });
 

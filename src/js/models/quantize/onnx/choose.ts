@@ -85,7 +85,13 @@ export function notesOf(
   activations: "float32" | "dynamic",
 ): string[] {
   const forms = Array.from(used, ([name, count]) => `${name} (${count})`).join(", ");
+  const isInVain = activations === "dynamic" && !used.has(dynamicProduct.name) && used.size > 0;
   const notes = [`forms of the weights: ${forms === "" ? "none" : forms}`];
+  if (isInVain) {
+    notes.push(
+      'activations "dynamic" apply to no weight: all inputs stay float32, and the rows say why',
+    );
+  }
   const has = (form: Form): boolean => used.has(form.name);
   if (target === "web" && has(castAndMultiply)) {
     notes.push(

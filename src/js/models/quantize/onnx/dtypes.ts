@@ -32,6 +32,6 @@ export function schemeOfDType(where: string, argument: string, given: unknown): 
   throw rangeError("ZP_INVALID_SCHEME", where, problem);
 }
 
-/** Whether a dtype's products quantize their inputs, as those of transformers.js' own conversion do. */
+/** Whether a dtype's products quantize their inputs, which MatMulInteger does with int8 weights. */
 export const isDynamicDType = (scheme: unknown): boolean =>
-  typeof scheme === "string" && /^(q8|u?int8)$/i.test(scheme);
+  typeof scheme === "string" && /^(q8|int8)$/i.test(scheme);

@@ -1,6 +1,7 @@
 // ONNX models with quantized weights: every weight in the form that the target runs fastest, everything else byte for
 // byte.
 
+import { DTYPES } from "../../../base/dtype.js";
 import { fieldOf, ownFields } from "../../../base/fields.js";
 import { noteEntry, type OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
@@ -15,6 +16,7 @@ import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../type
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
 import { checkTarget, chooseForm, formsFor, notesOf, type OnnxTarget } from "./choose.js";
 import { TRANSFORMERS_JS } from "./dtypes.js";
+import { dynamicProduct } from "./dynamic.js";
 import type { Form, FormContext, FormNote } from "./form.js";
 import { Rewriter, type RewrittenModel } from "./rewrite.js";
 import { namesFor, suffixOf } from "./transformers-js.js";
@@ -70,7 +72,9 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
       rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, scheme.name, note)));
     used.set(form, (used.get(form) ?? 0) + 1);
     schemes.set(name, scheme);
-    const told = reason === undefined ? {} : { reason };
+    const remarks = [reason, fieldOf(written, "float"), storedAs(scheme, bytesAfter, weight)];
+    const why = remarks.filter((each) => each !== undefined).join("; ");
+    const told = why === "" ? {} : { reason: why };
     const headerBytes = rewriter.addedBytes - addedBefore - bytesAfter;
     const own = { name, from, scheme: scheme.name, bytesBefore, bytesAfter, headerBytes, form };
     rows.push({ ...own, ...told });
@@ -78,10 +82,11 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const names = namesOf(job, document.fileName, target, rows, schemes);
   const rewritten = rewriter.finish(names.external);
   const files = filesOf(job, onnx, names, rewritten, watch);
-  const written = { target, files, rows, notes: notesOf(target, used, activations), encoders };
+  const notes = [...notesOf(target, used, activations), ...widerNotes(rows)];
+  const written = { target, files, rows, notes, encoders };
   if (job.verifyWith === undefined) return written;
-  const { verifyWith, verifyInputs } = job;
-  const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs);
+  const { verifyWith, verifyInputs, verifySizes } = job;
+  const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs, verifySizes);
   return { ...written, outputs };
 }
 
@@ -110,7 +115,7 @@ function rewriteWeight(
   given: Omit<FormContext, "scheme">,
   scheme: WeightScheme,
   forms: readonly Form[],
-): { form: string; bytesAfter: number; note?: FormNote; encoder?: FileEncoder } | string {
+): RewrittenWeight | string {
   const { rewriter, weight, onWritten } = given;
   if (scheme.kind === "half") {
     const refused = refuseHalf(rewriter, weight, scheme.name);
@@ -120,8 +125,48 @@ function rewriteWeight(
   const context: FormContext = { ...given, scheme };
   const form = chooseForm(forms, context);
   if (typeof form === "string") return form;
+  const isDynamic = forms[0] === dynamicProduct;
+  const refused = isDynamic && form !== dynamicProduct ? dynamicProduct.refuse(context) : undefined;
+  const float = refused === undefined ? {} : { float: `inputs stay float32: ${refused}` };
   const { bytes, ...rest } = form.write(context);
-  return { form: form.name, bytesAfter: bytes, ...rest };
+  return { form: form.name, bytesAfter: bytes, ...rest, ...float };
+}
+
+/** How a weight was written. */
+interface RewrittenWeight {
+  readonly form: string;
+  readonly bytesAfter: number;
+  readonly note?: FormNote;
+  readonly encoder?: FileEncoder;
+  /** Why its inputs are not quantized, although that was asked for. */
+  readonly float?: string;
+}
+
+/** What the file takes for codes of bits that ONNX does not store; undefined if it takes no more. */
+function storedAs(
+  scheme: WeightScheme,
+  bytesAfter: number,
+  { tensor }: OnnxWeight,
+): string | undefined {
+  if (scheme.kind !== "linear") return undefined;
+  const { bits } = DTYPES[scheme.dtype];
+  if (bits >= 8 || bits === 4) return undefined;
+  const stored = bits < 4 && bytesAfter < sizeOf(tensor.shape) ? 4 : 8;
+  return `${bits} bits are stored as ${stored}`;
+}
+
+/** A note on weights whose codes take more bits than their scheme has. */
+function widerNotes(rows: readonly QuantizedRow[]): string[] {
+  const wider = new Map<string, number>();
+  for (const row of rows) {
+    const [text] = /\d bits are stored as \d/.exec(fieldOf(row, "reason") ?? "") ?? [];
+    if (text !== undefined) wider.set(text, (wider.get(text) ?? 0) + 1);
+  }
+  return Array.from(
+    wider,
+    ([text, count]) =>
+      `${count === 1 ? "1 weight" : `${count} weights`}: ${text} in ONNX, so the file is larger than the scheme's name says`,
+  );
 }
 
 /** A note with the keys that its tensors have in the model. */

@@ -1,6 +1,7 @@
 // The quantized model beside the float one: both run on the same inputs in the engine that the user gives.
 
-import { rangeError, typeError } from "../../../base/errors.js";
+import { checkInteger } from "../../../base/check.js";
+import { rangeError, stateError, typeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
@@ -16,6 +17,7 @@ const FLOAT_DATA = "model.onnx.data";
 /** Lengths of axes that the model leaves open. */
 const OPEN_BATCH = 1;
 const OPEN_LENGTH = 8;
+const MOST_LENGTH = 2 ** 24;
 
 /** Inputs that can be made up, by dtype, and how ONNX Runtime stores them. */
 const INPUT_TYPES: Readonly<
@@ -32,20 +34,30 @@ const INPUT_TYPES: Readonly<
 
 const bit = (value: number): number => (value > 0 ? 1 : 0);
 
+/** Inputs by name. */
+type Feeds = Readonly<Record<string, RuntimeTensor>>;
+
+/** The inputs of a run, and the names of those that were made up. */
+interface Run {
+  readonly feeds: Feeds;
+  readonly random: readonly string[];
+}
+
+/** Lengths of free axes by their names, or by INPUT[AXIS]. */
+type Sizes = Readonly<Record<string, unknown>>;
+
 /**
  * The inputs of a run: given ones, and for the others random values by the types and shapes that the model declares,
- * floats of a normal distribution, integers 0 and 1. Open axes are as long as those of the same name in given inputs.
+ * floats of a normal distribution, integers 0 and 1. Open axes are as long as those of the same name in given inputs, or as
+ * the sizes say.
  * @throws {RangeError} `ZP_INVALID_OPTION` for inputs of unknown shape or other types that are not given, and for given
  *   ones that the model does not have
  */
-function feedsOf(
-  where: string,
-  model: OnnxModel,
-  given: Readonly<Record<string, RuntimeTensor>>,
-): Record<string, RuntimeTensor> {
+function feedsOf(where: string, model: OnnxModel, given: Feeds, sizes: Sizes): Run {
   const inputs = inputsOf(model);
-  const lengths = new Map<string, number>();
+  const lengths = sizesOf(where, inputs, sizes);
   const feeds: [string, RuntimeTensor][] = Object.entries(given);
+  const made: string[] = [];
   for (const [name, { dims }] of feeds) {
     const input = inputs.find((each) => each.name === name);
     if (input === undefined) {
@@ -73,7 +85,7 @@ function feedsOf(
     }
     const dims = shape.map((length, axis) => {
       if (typeof length === "number") return length;
-      const open = axis === 0 ? OPEN_BATCH : OPEN_LENGTH;
+      const open = lengths.get(`${name}[${axis}]`) ?? (axis === 0 ? OPEN_BATCH : OPEN_LENGTH);
       if (length === undefined) return open;
       const known = lengths.get(length) ?? open;
       lengths.set(length, known);
@@ -82,8 +94,34 @@ function feedsOf(
     const size = dims.reduce((product, length) => product * length, 1);
     const values = Array.from({ length: size }, normal);
     feeds.push([name, tensorOf(dtype as FileDType, dims, type(values))]);
+    made.push(name);
   }
-  return Object.fromEntries(feeds);
+  return { feeds: Object.fromEntries(feeds), random: made };
+}
+
+/** Reads options.verifySizes. @throws {RangeError} `ZP_INVALID_OPTION` */
+function sizesOf(
+  where: string,
+  inputs: ReturnType<typeof inputsOf>,
+  sizes: Sizes,
+): Map<string, number> {
+  const free = inputs.flatMap(({ name, shape }) =>
+    (shape ?? []).flatMap((length, axis) => {
+      if (typeof length === "number") return [];
+      return length === undefined ? [`${name}[${axis}]`] : [length, `${name}[${axis}]`];
+    }),
+  );
+  const lengths = new Map<string, number>();
+  for (const [name, size] of Object.entries(sizes)) {
+    if (!free.includes(name)) {
+      const some = [...new Set(free)].map((each) => show(each)).join(", ") || "none";
+      const problem = `options.verifySizes names ${show(name)}, which is none of the free axes ${some}`;
+      throw rangeError("ZP_INVALID_OPTION", where, problem);
+    }
+    const argument = `options.verifySizes[${show(name)}]`;
+    lengths.set(name, checkInteger(where, argument, size ?? null, 0, 0, MOST_LENGTH));
+  }
+  return lengths;
 }
 
 /** A tensor with the fields that engines read of their own tensors. */
@@ -94,18 +132,22 @@ function tensorOf(type: string, dims: number[], data: RuntimeTensor["data"]): Ru
 
 /**
  * Runs the float and the quantized model.
- * @param inputs  tensors by name; the others are random
- * @returns a row for each output
+ * @param inputs  tensors by name, of one run or of several; the others are random
+ * @param sizes  lengths of free axes
+ * @returns a row for each output: over all runs
  * @throws {TypeError} `ZP_INVALID_FUNCTION` if the factory gives no session
+ * @throws {Error} `ZP_ENGINE_FAILED` if the engine fails: with the float model, with its inputs, or with the quantized model
  */
 export async function verifyOutputs(
   where: string,
   model: OnnxModel,
   files: readonly OutputFile[],
   factory: SessionFactory,
-  inputs: Readonly<Record<string, RuntimeTensor>> = {},
+  inputs: Feeds | readonly Feeds[] = {},
+  sizes: Sizes = {},
 ): Promise<OutputDifference[]> {
-  const feeds = feedsOf(where, model, inputs);
+  const list = Array.isArray(inputs) ? (inputs as readonly Feeds[]) : [inputs as Feeds];
+  const runs = list.map((given) => feedsOf(where, model, given, sizes));
   const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA);
   const bytes = await gather(floats.model.byteLength, floats.model.bytes());
   const { byteLength, parts } = floats.external;
@@ -113,42 +155,77 @@ export async function verifyOutputs(
     for (const part of parts) yield* part.bytes();
   })();
   const data = byteLength > 0 ? [{ path: FLOAT_DATA, data: await gather(byteLength, far) }] : [];
-  const before = await runOnce(where, factory, bytes, data, feeds);
+  const before = await runAll(where, factory, bytes, data, runs, "float");
   const [main, ...others] = files;
   const quantized = await gather(main.size, chunksOf(main.stream()));
-  const after = await runOnce(where, factory, quantized, await dataOf(others), feeds);
-  return Object.entries(before).map(([name, tensor]) => ({
-    name,
-    shape: [...tensor.dims],
-    ...differenceOf(tensor.data, after[name]?.data ?? []),
-  }));
+  const after = await runAll(where, factory, quantized, await dataOf(others), runs, "quantized");
+  return Object.entries(before[0] ?? {}).map(([name, tensor]) => {
+    const differences = before.map((outputs, i) =>
+      differenceOf(outputs[name]?.data ?? [], after[i][name]?.data ?? []),
+    );
+    const max = Math.max(...differences.map((each) => each.max));
+    const [signal, noise] = (["signal", "noise"] as const).map((key) =>
+      differences.reduce((sum, each) => sum + each[key], 0),
+    );
+    const sqnr = noise === 0 ? Infinity : 10 * Math.log10(signal / noise);
+    return { name, shape: [...tensor.dims], max, sqnr };
+  });
 }
 
-async function runOnce(
+/** Runs a model on all inputs. */
+async function runAll(
   where: string,
   factory: SessionFactory,
   bytes: Uint8Array,
   externalData: readonly ExternalData[],
-  feeds: Readonly<Record<string, RuntimeTensor>>,
-): Promise<Readonly<Record<string, RuntimeTensor>>> {
-  const session = await factory(bytes, externalData.length > 0 ? { externalData } : {});
+  runs: readonly Run[],
+  kind: "float" | "quantized",
+): Promise<Readonly<Record<string, RuntimeTensor>>[]> {
+  const options = externalData.length > 0 ? { externalData } : {};
+  const loading = (async () => await factory(bytes, options))();
+  const session = await loading.catch((cause: unknown) => {
+    throw engineFailed(where, `the engine does not load the ${kind} model`, cause);
+  });
   if (typeof (session as Partial<RuntimeSession> | undefined)?.run !== "function") {
     const problem = `options.verifyWith must return a session with run, got ${show(session)}`;
     throw typeError("ZP_INVALID_FUNCTION", where, problem);
   }
+  const results: Readonly<Record<string, RuntimeTensor>>[] = [];
   try {
-    return await session.run(feeds as Readonly<Record<string, never>>);
+    for (const { feeds, random } of runs) {
+      const running = (async () => await session.run(feeds as Readonly<Record<string, never>>))();
+      const outputs = await running.catch((cause: unknown) => {
+        throw engineFailed(where, problemOf(kind, random), cause);
+      });
+      results.push(outputs);
+    }
+    return results;
   } finally {
     await session.release?.();
   }
 }
 
-/** Largest difference and SQNR of numbers, in double precision. */
+/** Whose fault it is that a run failed, and which option mends it. */
+function problemOf(kind: "float" | "quantized", random: readonly string[]): string {
+  if (kind === "quantized") return "the quantized model fails on inputs that the float model takes";
+  if (random.length === 0) return "the float model itself fails on options.verifyInputs";
+  const names = random.map((name) => show(name)).join(", ");
+  return `the float model itself fails on random inputs ${names}: options.verifyInputs gives values, options.verifySizes lengths of free axes`;
+}
+
+const engineFailed = (where: string, problem: string, cause: unknown): Error =>
+  stateError("ZP_ENGINE_FAILED", where, `${problem}: ${messageOf(cause)}`, cause);
+
+/** The first line of an error's message. */
+const messageOf = (error: unknown): string =>
+  String((Object(error) as { message?: unknown }).message ?? error).split("\n")[0];
+
+/** Largest difference, and squares of signal and noise, in double precision. */
 function differenceOf(
   a: RuntimeTensor["data"],
   b: RuntimeTensor["data"],
-): { max: number; sqnr: number } {
-  if (a.length !== b.length) return { max: Infinity, sqnr: -Infinity };
+): { max: number; signal: number; noise: number } {
+  if (a.length !== b.length) return { max: Infinity, signal: 0, noise: Infinity };
   let [max, signal, noise] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
     const [x, y] = [Number(a[i]), Number(b[i])];
@@ -158,7 +235,7 @@ function differenceOf(
     signal += x * x;
     noise += error * error;
   }
-  return { max, sqnr: noise === 0 ? Infinity : 10 * Math.log10(signal / noise) };
+  return { max, signal, noise };
 }
 
 async function* chunksOf(
