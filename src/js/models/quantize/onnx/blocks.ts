@@ -6,6 +6,7 @@ import type { OnnxNode } from "../../../formats/onnx/read.js";
 import { isStandard } from "../../../formats/onnx/scopes.js";
 import { intOf, orient, type WeightUse } from "../../../formats/onnx/weights.js";
 import type { NewNode } from "../../../formats/onnx/write.js";
+import { viewOfOnnx } from "../../weights/view.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import { MOST_SCALES } from "./codes.js";
 import {
@@ -19,7 +20,7 @@ import {
 } from "./form.js";
 import { nbitsEncoder, type PackedRows, packRows } from "./nbits.js";
 import { MICROSOFT } from "./rewrite.js";
-import { inputsOf, PIECE, transposed, WeightValues } from "./values.js";
+import { PIECE, transposed, WeightValues } from "./values.js";
 
 /** Whether a use is the right-hand side of a product, x [M, inputs] times w, that operators of two inputs can do. */
 export function isProduct({ node, input }: WeightUse, rank: number): boolean {
@@ -103,7 +104,7 @@ export const packedBlocks: Form = {
     const names = partNames(context);
     const bits = bitsOf(scheme) <= 4 ? 4 : 8;
     const block = scheme.groupSize as number;
-    const view = inputsOf(tensor.shape, weight.orientation);
+    const view = viewOfOnnx(weight).aroundInputs;
     const [outer, inputs, inner] = view;
     const outputs = outer * inner;
     const blocks = Math.ceil(inputs / block);
@@ -227,7 +228,7 @@ async function* packed(
   pack: (values: Float32Array, inputs: number) => PackedRows,
 ): AsyncGenerator<PackedRows, void, undefined> {
   const values = new WeightValues(weight.tensor);
-  const view = inputsOf(weight.tensor.shape, weight.orientation);
+  const view = viewOfOnnx(weight).aroundInputs;
   const [outer, inputs, inner] = view;
   if (inner === 1) {
     const step = Math.max(1, Math.floor(PIECE / inputs));

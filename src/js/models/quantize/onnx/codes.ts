@@ -9,7 +9,8 @@ import { rangesOf as sliceRangesOf } from "../../../tensor/range.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import type { LinearScheme } from "../../scheme.js";
-import { inputsOf, PIECE, transposed, type View, viewOf, WeightValues } from "./values.js";
+import { type Axes3, axesAround, type Slices, viewOfOnnx } from "../../weights/view.js";
+import { PIECE, transposed, WeightValues } from "./values.js";
 
 /** Codes below 16 bits, one each. */
 export type CodeArray = Int8Array | Uint8Array;
@@ -31,7 +32,8 @@ export const MOST_SCALES = 2 ** 21;
 export class WeightCoder {
   readonly values: WeightValues;
   /** Outer indices, inputs, inner indices. */
-  readonly view: View;
+  readonly view: Axes3;
+  readonly #slices: Slices;
   /** Inputs that share a scale. */
   readonly groupSize: number;
   /** Groups of the inputs of one output. */
@@ -46,11 +48,13 @@ export class WeightCoder {
     readonly hold: (self: WeightCoder) => void,
     readonly core: Core,
   ) {
-    const { tensor, orientation } = weight;
-    this.values = new WeightValues(tensor);
-    this.view = inputsOf(tensor.shape, orientation);
-    this.groupSize = Math.min(scheme.groupSize ?? this.view[1], this.view[1]);
-    this.groups = Math.ceil(this.view[1] / this.groupSize);
+    const view = viewOfOnnx(weight);
+    this.values = new WeightValues(weight.tensor);
+    this.view = view.aroundInputs;
+    this.#slices = view.slices(scheme, "onnx");
+    const inputs = this.view[1];
+    this.groupSize = scheme.granularity === "group" ? this.#slices.groupSize : inputs;
+    this.groups = Math.ceil(inputs / this.groupSize);
   }
 
   /** Forgets what is in memory. */
@@ -73,10 +77,7 @@ export class WeightCoder {
 
   /** How many scales there are. */
   get slices(): number {
-    const { granularity } = this.scheme;
-    if (granularity === "tensor") return 1;
-    if (granularity === "group") return this.view[0] * this.groups * this.view[2];
-    return this.weight.tensor.shape[this.weight.orientation.channelAxis];
+    return this.#slices.count;
   }
 
   /** Codes in the order of the weight. */
@@ -210,14 +211,14 @@ export class WeightCoder {
   }
 
   /** The weight with its channels in the middle; all of it for a tensor. */
-  get #channels(): View {
+  get #channels(): Axes3 {
     const { tensor, orientation } = this.weight;
     const { channelAxis } = orientation;
     if (this.scheme.granularity === "tensor") return [1, this.values.size, 1];
-    return viewOf(tensor.shape, channelAxis, channelAxis);
+    return axesAround(tensor.shape, channelAxis, channelAxis);
   }
 
-  #quantizeShared(values: Float32Array, view: View): QuantizedTensor {
+  #quantizeShared(values: Float32Array, view: Axes3): QuantizedTensor {
     return this.scheme.granularity === "tensor"
       ? quantizeAs(this.scheme, values, [values.length], {}, this.core)
       : quantizeAs(this.scheme, values, [...view], { axis: 1 }, this.core);
@@ -299,7 +300,7 @@ interface ChannelRun {
 /** The runs of a view with channels in the middle. */
 async function* channelRuns(
   source: WeightValues,
-  [outer, channels, inner]: View,
+  [outer, channels, inner]: Axes3,
 ): AsyncGenerator<ChannelRun, void, undefined> {
   const read = source.reader();
   const step = Math.min(channels, Math.max(1, Math.floor(PIECE / inner)));
@@ -317,7 +318,7 @@ async function* channelRuns(
 }
 
 /** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
-async function rangesOf(source: WeightValues, view: View, core: Core): Promise<Float32Array> {
+async function rangesOf(source: WeightValues, view: Axes3, core: Core): Promise<Float32Array> {
   const where = "quantizeModel";
   const ends = new Float32Array(2 * view[1]);
   for (let i = 0; i < ends.length; i += 2) ends.set([Infinity, -Infinity], i);

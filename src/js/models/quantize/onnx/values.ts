@@ -2,28 +2,15 @@
 
 import { newArray } from "../../../base/typed-arrays.js";
 import { bytesOf, decodeValues } from "../../../formats/dtypes.js";
-import type { Orientation } from "../../../formats/onnx/weights.js";
 import { type FileTensor, readScratch } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
-
-/** A tensor seen as three axes. */
-export type View = readonly [outer: number, middle: number, inner: number];
+import type { Axes3 } from "../../weights/view.js";
 
 /** The most values that are in memory at a time, unless one slice has more. */
 export const PIECE = 2 ** 18;
 
 /** Values of the longest tensor that is kept in memory once it was read. */
 const SHORT = 2 ** 20;
-
-/** The axes first to last as the middle one. */
-export function viewOf(shape: readonly number[], first: number, last: number): View {
-  const part = (from: number, to: number): number => sizeOf(shape.slice(from, to));
-  return [part(0, first), part(first, last + 1), part(last + 1, shape.length)];
-}
-
-/** A weight with the inputs of an output in the middle. */
-export const inputsOf = (shape: readonly number[], { inputAxes }: Orientation): View =>
-  viewOf(shape, inputAxes[0], inputAxes[1]);
 
 /** The values of a tensor. Short ones are read once. */
 export class WeightValues {
@@ -64,7 +51,7 @@ export class WeightValues {
   }
 
   /** Values of the indices [begin, end) of the middle axis of a view. */
-  async block([outer, middle, inner]: View, begin: number, end: number): Promise<Float32Array> {
+  async block([outer, middle, inner]: Axes3, begin: number, end: number): Promise<Float32Array> {
     const length = (end - begin) * inner;
     if (end - begin === middle) return await this.run(0, this.size);
     const block = newArray("quantizeModel", Float32Array, outer * length);
@@ -81,7 +68,7 @@ export class WeightValues {
    * @param scratch  memory for them, which the result may be in
    */
   async part(
-    [, rows, columns]: View,
+    [, rows, columns]: Axes3,
     outer: number,
     top: number,
     bottom: number,
