@@ -6,8 +6,8 @@ import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { sameShape } from "../../tensor/shape.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
-import { valueSourceOf } from "../open/value-source.js";
 import type { QuantizeProgress } from "../quantize/types.js";
+import { valueSourceOf } from "../weights/values.js";
 import { viewsOf, type WeightViews } from "../weights/view.js";
 import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
 

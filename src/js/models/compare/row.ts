@@ -3,8 +3,8 @@
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { ModelTensor } from "../open/model.js";
-import { ValueReader, type ValueSource } from "../open/value-source.js";
 import { type RowError, RowErrors } from "../weights/row-errors.js";
+import { ValueReader, type ValueSource } from "../weights/values.js";
 import type { WeightView } from "../weights/view.js";
 
 /** Values that are compared at a time. */

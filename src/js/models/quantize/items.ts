@@ -6,8 +6,8 @@ import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/un
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
 import { type ModelTensor, weightsOf } from "../open/model.js";
-import { type ValueSource, valueSourceOf, valuesOfFile } from "../open/value-source.js";
 import type { StoredWeight } from "../stored/weight.js";
+import { type ValueSource, valueSourceOf, valuesOfFile } from "../weights/values.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
 

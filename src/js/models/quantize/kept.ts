@@ -4,7 +4,7 @@ import { rangeError } from "../../base/errors.js";
 import type { HalfType } from "../../base/halves.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
-import type { ValueSource } from "../open/value-source.js";
+import type { ValueSource } from "../weights/values.js";
 import { encodeFloats } from "./halves.js";
 import type { OutputTensor } from "./output-tensor.js";
 

@@ -3,7 +3,7 @@
 import { bytesOf, type FileDType } from "../../formats/dtypes.js";
 import type { ByteStream } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { Advance } from "./groups.js";
+import type { Advance } from "../weights/slabs.js";
 
 /** A tensor of an output file. */
 export interface OutputTensor {

@@ -5,7 +5,7 @@ import { rangeError } from "../../base/errors.js";
 import { crc32 } from "../../formats/crc32.js";
 import { CHUNK_BYTES } from "../../formats/source.js";
 import { streamOf } from "../byte-stream.js";
-import type { Advance } from "./groups.js";
+import type { Advance } from "../weights/slabs.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
 
 /** Progress over all files of a job; a file that is streamed again starts again. */

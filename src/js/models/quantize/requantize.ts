@@ -4,8 +4,8 @@ import { isReadableBlock } from "../../base/block-types.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import type { Model, ModelTensor } from "../open/model.js";
-import { type ValueSource, valueSourceOf } from "../open/value-source.js";
 import { BESIDE_UNKNOWN, UNKNOWN } from "../stored/weight.js";
+import { type ValueSource, valueSourceOf } from "../weights/values.js";
 import { encodeFloats, type ScaleDType } from "./halves.js";
 
 /** The scheme of a row of a tensor that is not written. */

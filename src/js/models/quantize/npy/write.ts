@@ -4,7 +4,7 @@ import { rangeError } from "../../../base/errors.js";
 import { isNpyDType, npyHeader, writeNpy } from "../../../formats/npy.js";
 import { sizeOfNpz, writeNpz } from "../../../formats/npz/write.js";
 import type { WritableTensor } from "../../../formats/source.js";
-import type { Advance } from "../groups.js";
+import type { Advance } from "../../weights/slabs.js";
 import { type Item, itemsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";

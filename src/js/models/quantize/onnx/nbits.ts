@@ -4,8 +4,8 @@
 import type { Core } from "../../../core/core.js";
 import { dequantizeScaled } from "../../../formats/layouts/scaled.js";
 import type { LinearScheme } from "../../scheme.js";
+import { checkFinite } from "../../weights/slabs.js";
 import { type FileEncoder, type Groups, groupCount, ownEncoder } from "../../weights/slices.js";
-import { checkFinite } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Rows of outputs, quantized and packed. */

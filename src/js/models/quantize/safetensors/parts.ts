@@ -3,9 +3,9 @@
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme } from "../../scheme.js";
 import { STRUCTURE_KEY } from "../../structure/structure.js";
+import type { WeightSource } from "../../weights/slabs.js";
 import type { Encoder, FileEncoder, Groups } from "../../weights/slices.js";
 import type { WeightView } from "../../weights/view.js";
-import type { WeightSource } from "../groups.js";
 import type { OutputTensor } from "../output-tensor.js";
 
 /** A weight that a layout is asked to hold. */

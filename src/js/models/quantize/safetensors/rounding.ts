@@ -4,6 +4,7 @@
 import type { Core } from "../../../core/core.js";
 import { dequantizeValues } from "../../../formats/layouts/unpack.js";
 import { rangesOf } from "../../../tensor/range.js";
+import { checkFinite } from "../../weights/slabs.js";
 import {
   type FileEncoder,
   type Groups,
@@ -11,7 +12,6 @@ import {
   type LongGroup,
   type Params,
 } from "../../weights/slices.js";
-import { checkFinite } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Machine epsilon of the float types: the scale of a group without any range. */

@@ -13,9 +13,9 @@ import {
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
+import { type Advance, HeldParams } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
-import { type Advance, HeldParams } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";

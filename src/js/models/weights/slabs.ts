@@ -3,8 +3,8 @@
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
-import { ValueReader, type ValueSource } from "../open/value-source.js";
-import { type Encoder, type Groups, groupCount, type Params } from "../weights/slices.js";
+import { type Encoder, type Groups, groupCount, type Params } from "./slices.js";
+import { ValueReader, type ValueSource } from "./values.js";
 
 /** Values of a unit, at most: 1 MiB of float32. */
 const UNIT = 2 ** 18;

@@ -5,9 +5,9 @@ import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
 import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
+import { documentOf, type Model, weightsOf } from "../open/model.js";
+import { checkDecodable, decodeTile } from "../open/values.js";
 import type { StoredWeight } from "../stored/weight.js";
-import { documentOf, type Model, weightsOf } from "./model.js";
-import { checkDecodable, decodeTile } from "./values.js";
 
 /** Bytes that are read at a time. */
 const PIECE_BYTES = 2 ** 19;
