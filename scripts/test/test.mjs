@@ -148,6 +148,7 @@ const isOfPage = (file) => !isOfPackage(file) || file.endsWith("policy.test.mjs"
 const PAGE_BY_DEFAULT = [
   "notebooks",
   "what-it-costs",
+  "search/search",
   "exercises",
   "cells/running",
   "playground/playground",

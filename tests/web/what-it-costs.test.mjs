@@ -1,4 +1,4 @@
-// Notebook 6 on the page measures the same as `npm run cost` on the command line.
+// Notebook 6 on the page measures the same as `npm run cost` on the command line, and notebook 7 what it says.
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -146,5 +146,21 @@ describe("Notebook what-it-costs", () => {
 
   it("makes no foreign requests and breaks no policy", async () => {
     assert.deepEqual(await visit.problems(), []);
+  });
+});
+
+describe("Notebook nearest-vectors", () => {
+  it("matches the output of every run, cell by cell", async () => {
+    const { page, problems, close } = await openPage(browser, site.url);
+    await openNotebook(page, "nearest-vectors");
+    await runAll(page);
+    const cells = await readCells(page);
+    assert.equal(cells.length, 8);
+    for (const { id, output, expected, verdict } of cells) {
+      assert.equal(output, expected, id);
+      assert.equal(verdict, "matches", id);
+    }
+    assert.deepEqual(await problems(), []);
+    await close();
   });
 });

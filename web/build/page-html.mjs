@@ -109,6 +109,8 @@ const ABOUT = {
     "All of it again, per group too, up to a linear layer with int8 weights.",
   "what-it-costs":
     "Bits, granularity and activations, measured by the digits that a network still reads.",
+  "nearest-vectors":
+    "What an error that is known can prove: the ten nearest of 2,000 digits, by codes.",
 };
 
 /**

@@ -64,6 +64,17 @@ describe("The module of a notebook", () => {
     assert.match(output, /^\(\[2000, 784\], 2000\)$/m);
   });
 
+  it("runs in Node with the digits in it: 7-nearest-vectors.md", () => {
+    const cells = cellsOf(readFileSync(join(folder, "7-nearest-vectors.md"), "utf8"));
+    const reader = readFileSync(join(root, "scripts", "cost", "file.mjs"), "utf8");
+    const bytes = readFileSync(join(root, "build", "cost", "digits.bin"));
+    const file = join(build, "7-nearest-vectors.mjs");
+    const text = importsReplaced(toModule("7", cells));
+    writeFileSync(file, `${text}\n${digitsCode(reader, bytes, "zeropoint")}`);
+    const output = execFileSync(process.execPath, [file], { encoding: "utf8" });
+    assert.match(output, /^with their originals: order$/m);
+  });
+
   it("declares each name once, and shows the value of each cell", () => {
     const text = toModule("Title", [
       {

@@ -9,6 +9,7 @@ export const NOTEBOOKS = [
   "schemes-observers-qconfig",
   "quantizer-from-scratch",
   "what-it-costs",
+  "nearest-vectors",
 ];
 
 export const VIEWS = ["overview", ...NOTEBOOKS];

@@ -4,6 +4,7 @@ import costs from "./tasks/costs.js";
 import fromData from "./tasks/from-data.js";
 import fromScratch from "./tasks/from-scratch.js";
 import givenNumbers from "./tasks/given-numbers.js";
+import nearest from "./tasks/nearest.js";
 import observers from "./tasks/observers.js";
 import perChannel from "./tasks/per-channel.js";
 
@@ -15,6 +16,7 @@ export const TASKS = [
   ...observers,
   ...fromScratch,
   ...costs,
+  ...nearest,
 ];
 
 /** @param {string} id */

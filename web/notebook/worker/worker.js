@@ -2,6 +2,7 @@
 
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
+import * as search from "zeropoint/search";
 import * as torch from "zeropoint/torch";
 import { pageCore } from "../../shell/core/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
@@ -95,6 +96,7 @@ for (const part of ["data", "shape", "dtype", "scale", "zeroPoint"]) {
 const modules = {
   zeropoint,
   "zeropoint/torch": torch,
+  "zeropoint/search": search,
   "zeropoint/notebook": {
     ...notebook,
     print,
@@ -111,6 +113,7 @@ const named = new Set();
 for (const exports of [
   zeropoint,
   torch,
+  search,
   notebook,
   notebook.torch,
   builtIn,
@@ -287,8 +290,8 @@ function plainPlot({ kind, n_bits, panels }) {
 async function importInto(module, names = []) {
   if (!Object.hasOwn(modules, module)) {
     throw new TypeError(
-      `cells can import "zeropoint", "zeropoint/torch", "zeropoint/notebook" and "./digits.js", ` +
-        `not ${JSON.stringify(module)}`,
+      `cells can import "zeropoint", "zeropoint/torch", "zeropoint/search", "zeropoint/notebook" and ` +
+        `"./digits.js", not ${JSON.stringify(module)}`,
     );
   }
   const missing = names.find((name) => !Object.hasOwn(modules[module], name));

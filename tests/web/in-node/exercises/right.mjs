@@ -297,4 +297,20 @@ export const RIGHT = {
       return [8, 4, 3, 2].filter((bits) => (weights * bits) / 8 <= budget)[0];
     }`,
   ],
+  candidates: [
+    `(scores, errors, k) => {
+      const ends = scores.map((score, i) => [score - errors[i], score + errors[i]]);
+      return ends.flatMap(([, upper], i) => {
+        const above = ends.filter(([lower]) => lower > upper).length;
+        return above < k ? [i] : [];
+      });
+    }`,
+    `(scores, errors, k) => {
+      const lower = scores.map((s, i) => s - errors[i]).sort((a, b) => a - b);
+      const least = lower.length < k ? lower[0] : lower.at(-k);
+      const found = [];
+      for (let i = 0; i < scores.length; i++) if (scores[i] + errors[i] >= least) found.push(i);
+      return found;
+    }`,
+  ],
 };

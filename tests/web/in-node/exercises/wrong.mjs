@@ -402,4 +402,24 @@ export const WRONG = {
     noThree:
       "(layers, budget) => { const n = layers.reduce((t, [r, c]) => t + r * c, 0); return [8, 4, 2].find((b) => (n * b) / 8 <= budget); }",
   },
+  candidates: {
+    strict:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] > (l[k - 1] ?? -Infinity)); }",
+    noUpper:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] >= (l[k - 1] ?? -Infinity)); }",
+    lowerEnd:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] - e[i] >= (l[k - 1] ?? -Infinity)); }",
+    scoreThreshold:
+      "(s, e, k) => { const l = s.toSorted((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] >= (l[k - 1] ?? -Infinity)); }",
+    upperThreshold:
+      "(s, e, k) => { const l = s.map((x, i) => x + e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] >= (l[k - 1] ?? -Infinity)); }",
+    oneMore:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] >= (l[k] ?? -Infinity)); }",
+    count:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.filter((x, i) => x + e[i] >= (l[k - 1] ?? -Infinity)).length; }",
+    values:
+      "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.filter((x, i) => x + e[i] >= (l[k - 1] ?? -Infinity)); }",
+    none: "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] >= l[k - 1]); }",
+    best: "(s, e, k) => { const p = s.map((_, i) => i); return p.sort((a, b) => s[b] - s[a]).slice(0, k).sort((a, b) => a - b); }",
+  },
 };
