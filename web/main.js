@@ -100,6 +100,13 @@ async function connect(view) {
       () => sayMissing(view),
     );
   }
+  const reader = /** @type {HTMLElement | null} */ (view.querySelector(".reader"));
+  if (reader) {
+    import("./digits/reader.js").then(
+      ({ connectReader }) => connectReader(reader, announce),
+      () => sayMissing(view),
+    );
+  }
   // Scripts are evaluated in one task and connected in the next.
   if (loading) {
     const { Notebook } = await loading;

@@ -40,7 +40,7 @@ it("every import of src/js points to a lower step, or stays in its room", () => 
 const FOLDERS = {
   "src/js/models":
     "structure, stored, open, weights save plan, quantize, inputs compare, analyze, verify",
-  web: "shell, figures measure search, notebook, playground, lab",
+  web: "shell, digits figures measure, search notebook, playground, lab",
 };
 
 /** Imports between folders: [importing file, imported file]. */

@@ -1,5 +1,6 @@
 // The whole page as HTML: contents, overview, notebooks and the other pages.
 
+import { readerTree } from "../digits/reader-tree.js";
 import { toolbarTree } from "../notebook/toolbar.js";
 import { escapeHtml, h, toHtml } from "../shell/drawing/tree.js";
 import { figureHtml } from "./figure-html.mjs";
@@ -42,6 +43,7 @@ export function fillPage(html, notebooks, pages, zeropoint, styles) {
   const document = html
     .replace("<!-- contents -->", () => toHtml(contentsTree(notebooks, pages)))
     .replace("<!-- cards -->", () => toHtml(cardsTree(notebooks)))
+    .replace("<!-- reader -->", () => toHtml(readerTree()))
     .replace("<!-- sample -->", () => highlightedHtml(sample))
     .replace(/<!-- figure (\S+) -->/g, (_, name) =>
       figureHtml(name, "28 real numbers, and the codes that stand for them", zeropoint),

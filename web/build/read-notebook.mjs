@@ -3,6 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import MarkdownIt from "markdown-it";
+import { readerTree } from "../digits/reader-tree.js";
+import { toHtml } from "../shell/drawing/tree.js";
 import { cellHtml } from "./cell-html.mjs";
 import { exerciseHtml } from "./exercise-html.mjs";
 import { figureHtml } from "./figure-html.mjs";
@@ -107,6 +109,8 @@ function readNotebook(text, id, number, zeropoint) {
     } else if (kind === "js") {
       cells++;
       cell = { id: name, label: cellLabel(name), tags, source: content, checks: [] };
+    } else if (kind === "reader") {
+      html += toHtml(readerTree()) + PIECE;
     } else if (kind === "figure") {
       html += figureHtml(name, content, zeropoint) + PIECE;
     } else {

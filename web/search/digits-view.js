@@ -1,8 +1,8 @@
 // A drawn digit and the nearest ones, by float32 values and by each kind of codes.
 
+import { connectPad } from "../digits/pad.js";
 import { bytesText, countText, millisecondsText } from "../shell/drawing/numbers.js";
 import { h, toDom } from "../shell/drawing/tree.js";
-import { connectPad } from "./pad.js";
 import { SEARCHES } from "./skeleton.js";
 
 /**
@@ -80,25 +80,17 @@ export function connectDigits(element, { call, announce, show }) {
     }
   };
 
-  const pad = connectPad(/** @type {HTMLCanvasElement} */ (find(".search-pad")), (pixels) => {
-    element.classList.toggle("has-ink", pixels !== undefined);
-    if (!pixels) clearTimeout(resting);
-    asked = { pixels };
-    search();
-  });
-  find("[data-action='clear']").addEventListener("click", () => pad.clear());
-  let number = 0;
-  find(".search-take").addEventListener("click", async ({ target }) => {
-    const label = /** @type {Element} */ (target).closest("button")?.dataset.label;
-    if (label === undefined) return;
-    try {
+  connectPad(element, {
+    onChange: (pixels) => {
+      if (!pixels) clearTimeout(resting);
+      asked = { pixels };
+      search();
+    },
+    take: async (label, number) => {
       await load();
-      // A prime distance: neighbours in the data are of one writer.
-      number += 97;
-      pad.show(await call("takeDigit", { label: Number(label), number }));
-    } catch (error) {
-      show(/** @type {Error} */ (error).message);
-    }
+      return call("takeDigit", { label, number });
+    },
+    onProblem: show,
   });
 }
 

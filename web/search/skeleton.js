@@ -1,5 +1,6 @@
 // The parts of the search view, empty.
 
+import { padTree } from "../digits/pad-tree.js";
 import { h } from "../shell/drawing/tree.js";
 
 /** What is searched, in the order of the columns. */
@@ -10,9 +11,6 @@ export const SEARCHES = [
   { name: "binary", title: "signs", about: "1 bit a value" },
 ];
 
-const button = (/** @type {string} */ action, /** @type {string} */ text) =>
-  h("button", { type: "button", class: "button", "data-action": action }, text);
-
 export const skeleton = () => [
   h("p", { class: "search-problem cell-error", hidden: true, role: "alert" }),
   h(
@@ -21,36 +19,7 @@ export const skeleton = () => [
     h(
       "div",
       { class: "search-draw" },
-      h(
-        "div",
-        { class: "search-paper" },
-        h("canvas", {
-          class: "search-pad",
-          tabindex: 0,
-          role: "application",
-          "aria-label":
-            "Paper for a digit. The arrow keys move the pen, the space bar lowers and lifts it.",
-        }),
-        h("p", { class: "search-hint", "aria-hidden": "true" }, "Draw a digit here"),
-      ),
-      h(
-        "div",
-        { class: "search-tools" },
-        button("clear", "Clear"),
-        h(
-          "div",
-          { class: "search-take", role: "group", "aria-label": "Take a digit of the data" },
-          h("span", { "aria-hidden": "true" }, "or take a"),
-          Array.from({ length: 10 }, (_, label) =>
-            h(
-              "button",
-              { type: "button", class: "button search-label", "data-label": label },
-              h("span", { class: "visually-hidden" }, "Take a "),
-              String(label),
-            ),
-          ),
-        ),
-      ),
+      padTree(),
       h("p", { class: "search-status" }, "The first stroke loads the digits, 0.9 MB."),
     ),
     h(

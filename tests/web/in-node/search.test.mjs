@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { toDigit } from "../../../web/digits/to-digit.js";
 import { readTexts, rowsWith } from "../../../web/search/texts.js";
-import { toDigit } from "../../../web/search/to-digit.js";
 
 const SIDE = 280;
 

@@ -56,7 +56,7 @@ describe("A digit among 10,000", () => {
   after(() => visit?.close());
 
   it("is found with its nearest by float32 values and by codes, as the package finds them", async () => {
-    await page.click('[data-label="7"]');
+    await page.click('.search [data-label="7"]');
     await waitForHits(page);
     await init();
     const { rows, labels } = readDigits();
@@ -93,9 +93,9 @@ describe("A digit among 10,000", () => {
   });
 
   it("goes with Clear, and comes as it is drawn", async () => {
-    await page.click("[data-action='clear']");
+    await page.click(".search [data-action='clear']");
     await waitFor(page, () => document.querySelectorAll(".search-hits li").length === 0);
-    const { x, y, width, height } = await (await page.$(".search-pad")).boundingBox();
+    const { x, y, width, height } = await (await page.$(".search .pad")).boundingBox();
     await page.mouse.move(x + width / 2, y + height / 5);
     await page.mouse.down();
     await page.mouse.move(x + width / 2, y + (4 * height) / 5, { steps: 8 });
@@ -109,9 +109,9 @@ describe("A digit among 10,000", () => {
   });
 
   it("is drawn by the keys", async () => {
-    await page.click("[data-action='clear']");
+    await page.click(".search [data-action='clear']");
     await waitFor(page, () => document.querySelectorAll(".search-hits li").length === 0);
-    await page.focus(".search-pad");
+    await page.focus(".search .pad");
     for (let i = 0; i < 6; i++) await press(page, "ArrowUp");
     assert.deepEqual(await hitsOf(page, "float32"), []);
     await press(page, " ");

@@ -9,10 +9,16 @@ const PEN = 22;
 const STEP = 14;
 
 /**
- * @param {HTMLCanvasElement} canvas
- * @param {(pixels: Float32Array | undefined) => void} onChange  gets 784 values from 0 to 1; undefined for empty paper
+ * @param {HTMLElement} element  holds what pad-tree.js makes
+ * @param {object} use
+ * @param {(pixels: Float32Array | undefined) => void} use.onChange  gets 784 values from 0 to 1; undefined for empty
+ *   paper
+ * @param {(label: number, number: number) => Promise<Uint8Array>} use.take  gives any digit of the data, another one for
+ *   each number: 784 codes from 0 (paper) to 15 (ink)
+ * @param {(message: string) => void} use.onProblem  if no digit can be taken
  */
-export function connectPad(canvas, onChange) {
+export function connectPad(element, { onChange, take, onProblem }) {
+  const canvas = /** @type {HTMLCanvasElement} */ (element.querySelector(".pad"));
   canvas.width = SIDE;
   canvas.height = SIDE;
   const context = /** @type {CanvasRenderingContext2D} */ (
@@ -27,11 +33,12 @@ export function connectPad(canvas, onChange) {
   let [x, y] = [SIDE / 2, SIDE / 2];
   let isDown = false;
 
-  const report = () => {
-    const { data } = context.getImageData(0, 0, SIDE, SIDE);
-    // Ink is drawn in one colour on transparent paper.
-    onChange(toDigit(data, SIDE));
+  /** @param {Float32Array | undefined} pixels */
+  const change = (pixels) => {
+    element.classList.toggle("has-ink", pixels !== undefined);
+    onChange(pixels);
   };
+  const report = () => change(toDigit(context.getImageData(0, 0, SIDE, SIDE).data, SIDE));
   const lineTo = (/** @type {number} */ toX, /** @type {number} */ toY) => {
     const [fromX, fromY] = last ?? [toX, toY];
     context.strokeStyle = "#000";
@@ -93,15 +100,20 @@ export function connectPad(canvas, onChange) {
     showPen();
   });
 
-  return {
-    clear() {
-      context.clearRect(0, 0, SIDE, SIDE);
-      [x, y, last, isDown] = [SIDE / 2, SIDE / 2, undefined, false];
-      showPen();
-      onChange(undefined);
-    },
-    /** Draws a digit of the data. @param {Uint8Array} codes  784, from 0 to 15 */
-    show(codes) {
+  element.querySelector("[data-action='clear']")?.addEventListener("click", () => {
+    context.clearRect(0, 0, SIDE, SIDE);
+    [x, y, last, isDown] = [SIDE / 2, SIDE / 2, undefined, false];
+    showPen();
+    change(undefined);
+  });
+  let number = 0;
+  element.querySelector(".pad-take")?.addEventListener("click", async ({ target }) => {
+    const label = /** @type {Element} */ (target).closest("button")?.dataset.label;
+    if (label === undefined) return;
+    try {
+      // A prime distance: neighbours in the data are of one writer.
+      number += 97;
+      const codes = await take(Number(label), number);
       context.clearRect(0, 0, SIDE, SIDE);
       const size = SIDE / 28;
       for (const [i, code] of codes.entries()) {
@@ -109,9 +121,11 @@ export function connectPad(canvas, onChange) {
         context.fillStyle = `rgb(0 0 0 / ${code / 15})`;
         context.fillRect((i % 28) * size, Math.floor(i / 28) * size, size, size);
       }
-      onChange(Float32Array.from(codes, (code) => code / 15));
-    },
-  };
+      change(Float32Array.from(codes, (code) => code / 15));
+    } catch (error) {
+      onProblem(/** @type {Error} */ (error).message);
+    }
+  });
 }
 
 /** Steps of the arrow keys, to the right and down. @type {Record<string, [number, number]>} */
