@@ -142,6 +142,64 @@ describe("a checkpoint with a part that is renamed, missing, transposed or of an
   });
 });
 
+/** Tensors of quantizers whose layouts are not read; the first holds the codes. */
+const OTHERS = {
+  torchao: [
+    ["m._weight_qdata", "I8", [64, 96], Int8Array],
+    ["m._weight_scale", "F32", [64, 1], Float32Array],
+  ],
+  quanto: [
+    ["m.weight._data", "I8", [64, 96], Int8Array],
+    ["m.weight._scale", "F32", [64, 1], Float32Array],
+  ],
+  exl2: [
+    ["m.q_weight", "I32", [16, 96], Int32Array],
+    ["m.q_scale", "I32", [2, 16], Int32Array],
+  ],
+  exl3: [
+    ["m.trellis", "I16", [4, 6, 64], Int16Array],
+    ["m.suh", "F16", [64], Uint16Array],
+  ],
+  aqlm: [
+    ["m.codes", "I8", [64, 12, 2], Int8Array],
+    ["m.codebooks", "F16", [2, 16, 1, 8], Uint16Array],
+  ],
+  vptq: [
+    ["m.indices", "I32", [1, 64, 20], Int32Array],
+    ["m.weight_scale", "F16", [64], Uint16Array],
+  ],
+  quip: [
+    ["m.Qidxs", "I64", [64, 16], BigInt64Array],
+    ["m.SU", "F16", [96], Uint16Array],
+  ],
+  "quip of 4 bits": [
+    ["m.Qidxs_0", "I16", [64, 16], Int16Array],
+    ["m.SU", "F16", [96], Uint16Array],
+  ],
+  spinning: [
+    ["m.weight_int", "I8", [64, 96], Int8Array],
+    ["m.weight_step", "F32", [64], Float32Array],
+  ],
+  svdquant: [
+    ["m.qweight", "I8", [64, 48], Int8Array],
+    ["m.wscales", "BF16", [2, 64], Uint16Array],
+  ],
+};
+
+describe("codes of quantizers whose layouts are not read", () => {
+  for (const [quantizer, list] of Object.entries(OTHERS)) {
+    it(`are refused without a configuration: ${quantizer}`, async () => {
+      const tensors = list.map(([name, dtype, shape, array]) => [
+        name,
+        [dtype, shape, new array(shape.reduce((a, b) => a * b, 1))],
+      ]);
+      const model = await open(Object.fromEntries(tensors));
+      const [[codes]] = list;
+      await rejects(model.read(codes), RangeError, "ZP_UNSUPPORTED_FILE", /unknown quantization/);
+    });
+  }
+});
+
 describe("ordinary models", () => {
   it("with scales and zeros in their names are read as they are", async () => {
     const two = ramp(4, 1, 1);

@@ -450,6 +450,22 @@ export const LAYOUTS = {
   "MLX of 4 bits": mlx(4, 64),
   "MLX of 3 bits": mlx(3, 32),
   "experts of MLX": mlx(8, 64, 2),
+  "MXFP4 of MLX": (rows, columns, p) => {
+    const groups = columns / 32;
+    const codes = p.words((rows * columns) / 8);
+    const scales = p.powers(rows * groups);
+    return {
+      tensors: {
+        "m.weight": ["uint32", [rows, columns / 8], codes],
+        "m.scales": ["uint8", [rows, groups], scales],
+      },
+      config: { quantization: { bits: 4, group_size: 32, mode: "mxfp4" } },
+      values: matrix(rows, columns, (row, column) => {
+        const code = dense(codes, row, columns / 8, column, 4);
+        return brain(e2m1(code) * power(scales[row * groups + (column >> 5)]));
+      }),
+    };
+  },
   GPTQ: gptq({ isOrdered: false }),
   "GPTQ with the groups of act-order": gptq({ isOrdered: true }),
   "GPTQ of format gptq_v2": gptq({ isOrdered: false, format: "gptq_v2" }),

@@ -176,9 +176,8 @@ export const LAYOUT_NAMES: readonly LayoutName[] = [
 ];
 
 /** The names of codes, in their module, that no tensor of numbers has. */
-export const CODE_NAMES: readonly string[] = [
-  ...["weight_packed", "qweight", "_blocks", "W_q", "_packed", "packed_weight", "weight_q"],
-];
+export const CODE_NAMES =
+  /^(weight_(packed|q|int|codes|qdata)|_?qdata|packed_weight|qweight|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$/;
 
 /**
  * Finds quantized weights among the tensors of a checkpoint.

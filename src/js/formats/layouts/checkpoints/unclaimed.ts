@@ -156,15 +156,10 @@ export function findUnclaimed(
   function reasonOf(name: string, { dtype, shape }: TensorInfo): string | undefined {
     const [module, own] = splitName(name);
     const isWide = shape.length >= 2 && shape.every((length) => length > 0);
-    if (
-      isWide &&
-      CODE_NAMES.some((each) => (each.startsWith("_") ? own.endsWith(each) : own === each))
-    ) {
-      return "codes without their scales";
-    }
+    if (isWide && CODE_NAMES.test(own)) return "codes without their scales";
     if (!isWide || !isCodes(dtype)) return undefined;
     if (config?.refused !== undefined) return config.refused;
-    if (own === "weight" && INTEGERS.includes(dtype)) return "codes without scales";
+    if (/^(q_)?weight$/.test(own) && INTEGERS.includes(dtype)) return "codes without scales";
     const isScaled = FLOATS8.includes(dtype) && own === "weight";
     if (isScaled && fileMarkers.length > 0) return `the marker ${fileMarkers[0]}`;
     if (isScaled && hasScaledFloats) return "no scale, which others of this file have";
