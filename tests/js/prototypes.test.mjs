@@ -3,6 +3,7 @@
 import { describe, it } from "node:test";
 import {
   chooseQParams,
+  create,
   dequantize,
   dequantizeBlocks,
   fakeQuantize,
@@ -19,6 +20,9 @@ import {
 } from "zeropoint";
 import * as models from "zeropoint/models";
 import { frontier, plan } from "zeropoint/models";
+import * as notebook from "zeropoint/notebook";
+import { VectorIndex } from "zeropoint/search";
+import * as torch from "zeropoint/torch";
 import {
   convert,
   Embedding,
@@ -184,7 +188,7 @@ describe("Every field that some object of the library may lack, as one of Object
     const { files, report } = await models.quantizeModel(opened[format], scheme, options);
     return [await outputBytes(files[0]), report];
   };
-  const zp = await connect({ worker: false, entries: ["torch"] });
+  const zp = await connect({ worker: false, entries: ["torch", "search"] });
   const handle = await zp.quantizedLinear(int4);
   const noStreams = ["get", "set"];
   const work = {
@@ -219,7 +223,38 @@ describe("Every field that some object of the library may lack, as one of Object
     "calls of a connection": async () => [
       await zp.quantize(x, { axis: 0 }),
       await handle.forward(x),
+      await (await zp.vectorIndex({ dimensions: 8 })).size,
     ],
+    "an analysis by activations": () =>
+      all(models.analyze(opened.safetensors, { activations: { "a.weight": wide } })),
+    "opened blobs": [
+      async () => {
+        const blob = await models.openModel(new Blob([files.safetensors]));
+        return [[...blob.tensors.values()], [...blob.metadata.keys()]];
+      },
+      noStreams,
+    ],
+    "an instance": async () => {
+      const own = await create({ build: "baseline" }, torch);
+      return [own.quantize(x, { axis: 0 }), String(new own.MinMaxObserver())];
+    },
+    searches: () => {
+      const index = new VectorIndex({ dimensions: 8, prefilter: "binary", originals: "float32" });
+      index.add(x, ["a", "b", "c", "d", "e", "f", "g", "h"]);
+      index.remove("c");
+      const found = index.search(x.data.slice(0, 8), { k: 3, filter: ["a", "b", "d", "e"] });
+      return [found, index.vector("b"), index.export("int8"), `${index}`];
+    },
+    "the notebooks' tensors": () => {
+      const t = notebook.torch.tensor([
+        [1.5, 2],
+        [3, 4],
+      ]);
+      const observer = new notebook.MinMaxObserver({ dtype: notebook.torch.qint8 });
+      observer.forward(t);
+      const q = notebook.torch.quantize_per_tensor(t, 0.1, 0, notebook.torch.qint8);
+      return [t.add(1), t.max({ dim: 0 }), q, observer.calculate_qparams(), t[0]].map(String);
+    },
     // Descriptors of Node's own streams inherit "get" and "set".
     "a written safetensors file": [() => written("safetensors", "int4-g32"), noStreams],
     "a file of MLX": [() => written("safetensors", "int4-g32", { target: "mlx" }), noStreams],
@@ -227,7 +262,12 @@ describe("Every field that some object of the library may lack, as one of Object
     "a written GGUF file": [() => written("gguf", "q8_0"), noStreams],
     "a saved model": [() => bytesOf(model), noStreams],
   };
-  const names = [...optionalNames(), "get", "set"].filter((name) => !(name in Object.prototype));
+  // Also keys of the library's tables, and traps of proxies.
+  const dtypes = ["float32", "int8", "uint8", "q8_0", "q4_0", "q4_k", "q6_k", "f16"];
+  const keys = ["zero", "layout", "typeName", "pythonName", "name", "value", "has", ...dtypes];
+  const names = [...optionalNames(), ...keys, "get", "set"].filter(
+    (name) => !(name in Object.prototype),
+  );
 
   for (const [title, given] of Object.entries(work)) {
     const [run, excluded] = typeof given === "function" ? [given, []] : given;

@@ -1,5 +1,6 @@
 // Values as messages print them: short, and without throwing.
 
+import { fieldOf } from "./fields.js";
 import { arrayLength, arrayName } from "./typed-arrays.js";
 
 const LONGEST = 48;
@@ -47,7 +48,7 @@ function describe(value: unknown): string {
   const own = (value as { readonly [OWN]?: unknown })[OWN];
   if (typeof own === "string") return own;
   // A layer. Its constructor's name may be minified.
-  const { typeName } = value as { readonly typeName?: unknown };
+  const typeName = fieldOf(value as { readonly typeName?: unknown }, "typeName");
   if (typeof typeName === "string") {
     return (
       withArticle(typeName) + (OWN in value ? "" : " that this copy of zeropoint did not make")

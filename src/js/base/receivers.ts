@@ -1,7 +1,7 @@
 // Methods and accessors that are called on another object than one of their class.
 
 import { notItself } from "./errors.js";
-import { define } from "./fields.js";
+import { define, fieldOf } from "./fields.js";
 
 /** A class with any constructor. */
 type AnyClass = (abstract new (...args: never) => object) & { readonly prototype: object };
@@ -22,7 +22,7 @@ export function explainReceivers(
     if (key === "constructor") continue;
     const descriptor = Object.getOwnPropertyDescriptor(prototype, key) as PropertyDescriptor;
     for (const kind of ["value", "get"] as const) {
-      const member: unknown = descriptor[kind];
+      const member: unknown = fieldOf(descriptor, kind);
       if (typeof member !== "function") continue;
       const told = (error: unknown, self: unknown): unknown => {
         const isKnown = typeof (error as { code?: unknown } | null)?.code === "string";

@@ -2,6 +2,7 @@
 
 import { wrongKind } from "../base/check.js";
 import { disposed } from "../base/errors.js";
+import { fieldOf } from "../base/fields.js";
 import { INSPECT } from "../base/format-value.js";
 import type { Core } from "./core.js";
 import type { Embedded } from "./embedded.js";
@@ -120,7 +121,8 @@ const bindAll = <T extends object>(bind: NamedBind, values: T): T =>
 const isRebindable = (value: unknown): value is Rebindable => REBIND in Object(value);
 
 /** PyTorch's name of a class without its modules; "" for other classes. */
-function pythonNameOf({ pythonName = "" }: { readonly pythonName?: string | undefined }): string {
+function pythonNameOf(value: { readonly pythonName?: string }): string {
+  const pythonName = fieldOf(value, "pythonName") ?? "";
   return pythonName.slice(pythonName.lastIndexOf(".") + 1);
 }
 
@@ -130,7 +132,7 @@ function runningOn(core: Core, name: string, bind: Bind): ProxyHandler<object> {
     if (core.isDisposed) throw disposed(name);
     return runOn(core, work);
   };
-  return {
+  const traps: ProxyHandler<object> = {
     apply: (callee, self, args) => {
       const result: unknown = run(() => Reflect.apply(callee as () => unknown, self, args));
       return isRebindable(result) ? bind(result) : result;
@@ -138,4 +140,6 @@ function runningOn(core: Core, name: string, bind: Bind): ProxyHandler<object> {
     construct: (callee, args, newTarget) =>
       run(() => Reflect.construct(callee as new () => object, args, newTarget)),
   };
+  // Without a prototype that could add traps.
+  return Object.assign(Object.create(null), traps);
 }

@@ -3,6 +3,7 @@
 import { checkBoolean, checkChoice } from "../base/check.js";
 import type { DType } from "../base/dtype.js";
 import { rangeError, typeError } from "../base/errors.js";
+import { fieldOf } from "../base/fields.js";
 import { show } from "../base/format-value.js";
 import type { NumberArray } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
@@ -247,7 +248,7 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
   const isTorch = isTorchLike(options);
   const names = isTorch ? QUANTIZE_OPTIONS : (["scheme", "zeroPoint", "offset"] as const);
   for (const name of [...names, "accumulate"]) {
-    const { [name]: wanted } = only;
+    const wanted = fieldOf(only, name);
     if (name === "axis" || options[name] === undefined || options[name] === wanted) continue;
     const takes = wanted === undefined ? "cannot be given" : `must be ${show(wanted)}`;
     throw typeError(

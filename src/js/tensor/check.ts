@@ -2,7 +2,7 @@
 
 import { checkChoice, wrongKind } from "../base/check.js";
 import { rangeError, typeError } from "../base/errors.js";
-import { fieldsOf, hasField, isPolluted } from "../base/fields.js";
+import { fieldOf, fieldsOf, hasField, isPolluted } from "../base/fields.js";
 import { show, showShape } from "../base/format-value.js";
 import { isHalf } from "../base/halves.js";
 import {
@@ -235,9 +235,12 @@ export function checkElement(
   const own = elementIn(array ?? "");
   // Lists hold values, not bit patterns.
   let choices = array
-    ? [own, ...(OTHER_ELEMENTS[own] ?? [])]
+    ? [own, ...(fieldOf(OTHER_ELEMENTS, own) ?? [])]
     : [...Object.keys(ARRAYS).map(elementIn), "int64"];
-  const named = typeof dtype === "object" && dtype !== null && "name" in dtype ? dtype.name : dtype;
+  const named =
+    typeof dtype === "object" && dtype !== null
+      ? (fieldOf(dtype as { name?: unknown }, "name") ?? dtype)
+      : dtype;
   for (const [name, given] of Object.entries({ dtype: named, type })) {
     if (given === undefined) continue;
     const of = `${argument}.${name}, for data of type ${array ?? "Array"},`;

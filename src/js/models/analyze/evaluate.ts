@@ -320,7 +320,8 @@ export class Evaluation {
     const { module } = this.core;
     const { rowLength, runLength } = this.layout;
     if (scheme.kind !== "linear") {
-      const type = { float16: "f16", bfloat16: "bf16" }[scheme.name as "float16"] ?? scheme.name;
+      const halves = { float16: "f16", bfloat16: "bf16" };
+      const type = fieldOf(halves, scheme.name as "float16") ?? scheme.name;
       type Type = Parameters<typeof module.blockRowErrors>[3];
       return module.blockRowErrors(at, rows, rowLength, type as Type, weightsAt, valuesAt, outAt);
     }

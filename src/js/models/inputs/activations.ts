@@ -2,6 +2,7 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { hasField } from "../../base/fields.js";
 import { arrayName } from "../../base/typed-arrays.js";
 import { readValues } from "../../formats/values.js";
 import type { TensorInput } from "../../tensor/check.js";
@@ -55,7 +56,7 @@ async function read(
   const moments = new InputMoments(length);
   const value = given as object;
   if (isFile(value)) return await readFile(where, value as FileSource, moments);
-  const isTensor = arrayName(value) !== undefined || "data" in value;
+  const isTensor = arrayName(value) !== undefined || hasField(value, "data");
   if (isTensor) return moments.add(rowsOf(value as TensorInput, length));
   if (Array.isArray(value) && (typeof value[0] === "number" || Array.isArray(value[0]))) {
     return moments.add(tensor(value as number[]));
@@ -83,7 +84,7 @@ const isFile = (value: string | object): boolean =>
   value instanceof ArrayBuffer ||
   arrayName(value) === "Uint8Array" ||
   /^\[object (Blob|File|Response|ReadableStream)\]$/.test(Object.prototype.toString.call(value)) ||
-  ("read" in value && "size" in value);
+  (hasField(value, "read") && hasField(value, "size"));
 
 /** Values of a file in tiles of whole samples. */
 async function readFile(

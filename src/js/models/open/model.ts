@@ -255,7 +255,8 @@ function tensorsOf(
   for (const [file, { shape, dtype, byteLength }] of files) {
     const weight = byCodes.get(file);
     if (weight !== undefined) {
-      const { name, layout } = weight;
+      const { name } = weight;
+      const layout = fieldOf(weight, "layout");
       const own = { name, shape: weight.shape, dtype: weight.dtype };
       const how = layout === undefined ? {} : { layout };
       tensors.set(name, fixedTensor({ ...own, byteLength, isQuantized: true, ...how }));

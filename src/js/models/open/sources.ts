@@ -167,7 +167,7 @@ async function blobOf(
 }
 
 function fromBlob(blob: Blob): OpenedSource {
-  const { name } = blob as { readonly name?: string };
+  const name = fieldOf(blob as { readonly name?: string }, "name");
   // Blobs of Node, Deno and Bun are rarely large, and their streams differ.
   const reader = fileSystem() === undefined ? new BlobReader(blob) : undefined;
   const read = async (offset: number, length: number): Promise<Uint8Array> => {

@@ -1,7 +1,7 @@
 // A plan as text.
 
 import { wrongKind } from "../../base/check.js";
-import { ownFields } from "../../base/fields.js";
+import { fieldOf, ownFields } from "../../base/fields.js";
 import { checkObject } from "../../base/options.js";
 import type { Plan } from "./plan.js";
 import { byText } from "./rows.js";
@@ -39,7 +39,7 @@ export function describePlan(plan: Plan): string {
   const file = typeof fileBytes === "number" ? `; a file of ${about}${showBytes(fileBytes)}` : "";
   const lines = [
     `${tensorsOf(names.length)}, ${showBytes(bytes)}${ratio}, ${bitsPerWeight.toFixed(3)} bits per weight${file}`,
-    `error ${error.toPrecision(4)}, ${showGap(gap)} (${METRICS[metric] ?? metric})`,
+    `error ${error.toPrecision(4)}, ${showGap(gap)} (${fieldOf(METRICS, metric) ?? metric})`,
   ];
   if (metric !== "output" && metric !== "custom") {
     lines.push("Weight error is not accuracy: measure that with the quantized model.");

@@ -1,6 +1,7 @@
 // Indexes of vectors in files: a tensor for each column of their rows.
 
 import { typeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { ByteStream } from "../../formats/source.js";
 import { checkId } from "../../search/ids.js";
@@ -195,7 +196,7 @@ export function readIndex(reader: StructureReader, path: string, value: unknown)
     const list = node.ids === undefined ? undefined : readIds(reader, path, node.ids, size);
     const nextId = integer("nextId", list === undefined ? size : 0, 2 ** 53);
     if (!ids.restore(list, size, nextId)) throw reader.fail(`${path}.ids`, "each id once", "two");
-    const fault = FAULTS[rows.restore(where, size, columns, orders, counts)];
+    const fault = fieldOf(FAULTS, rows.restore(where, size, columns, orders, counts));
     if (fault !== undefined) throw reader.fail(`${path}.${fault[0]}`, fault[1], "others");
     return index;
   } catch (error) {

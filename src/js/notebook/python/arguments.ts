@@ -1,5 +1,6 @@
 // Python's calling convention: positional arguments, then keywords as one plain object at the end.
 
+import { define } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
 import { isScalar, type Scalar } from "../tensor/cast.js";
@@ -98,7 +99,7 @@ export function bindMethods<Names extends string>(
   for (const name of Object.keys(signatures) as Names[]) {
     before[name] = methods[name];
     const value = bindFunction(`${owner}.${name}`, signatures[name], methods[name]);
-    Object.defineProperty(methods, name, { value });
+    define(methods, name, { value });
   }
   return before;
 }

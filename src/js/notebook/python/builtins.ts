@@ -1,6 +1,7 @@
 // Python's values in JavaScript: tuples and shapes, and how Python and IPython print what a cell
 // shows.
 
+import { define } from "../../base/fields.js";
 import { INSPECT, show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
 import { floatRepr } from "../../tensor/python-repr.js";
@@ -32,7 +33,7 @@ export type Size = readonly number[] & {
  */
 export function tuple<const Items extends readonly unknown[]>(...items: Items): Tuple<Items> {
   const result = [...items] as unknown as Items;
-  Object.defineProperty(result, TUPLE, { value: true });
+  define(result, TUPLE, { value: true });
   return Object.freeze(result);
 }
 
@@ -45,7 +46,7 @@ export function namedTuple<Names extends string>(
   const result = names.map((name) => items[name]);
   const text = (): string =>
     `${typeName}(\n${names.map((name) => `${name}=${repr(items[name])}`).join(",\n")})`;
-  for (const name of names) Object.defineProperty(result, name, { value: items[name] });
+  for (const name of names) define(result, name, { value: items[name] });
   return hideText(result, text);
 }
 
@@ -53,17 +54,15 @@ export function namedTuple<Names extends string>(
 export function size(lengths: readonly number[]): Size {
   const result = [...lengths];
   const numel = (): number => lengths.reduce((count, length) => count * length, 1);
-  Object.defineProperty(result, "numel", { value: numel });
+  define(result, "numel", { value: numel });
   return hideText(result, () => `torch.Size([${lengths.join(", ")}])`) as unknown as Size;
 }
 
 // The text is no enumerable property: the array stays equal to a plain one.
 function hideText<T extends unknown[]>(array: T, text: () => string): T {
-  Object.defineProperties(array, {
-    [TUPLE]: { value: true },
-    toString: { value: text },
-    [INSPECT]: { value: text },
-  });
+  define(array, TUPLE, { value: true });
+  define(array, "toString", { value: text });
+  define(array, INSPECT, { value: text });
   return Object.freeze(array);
 }
 

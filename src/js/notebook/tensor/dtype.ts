@@ -1,5 +1,6 @@
 // torch.dtype: the type of a tensor's numbers, and the array type for them.
 
+import { define } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { formatScientific } from "../../tensor/print.js";
@@ -150,10 +151,8 @@ interface FInfo {
 
 /** Freezes an object that prints as `text`. The text is not a field, so copies lose it. */
 export function withText<T extends object>(object: T, text: () => string): T {
-  Object.defineProperties(object, {
-    toString: { value: text },
-    [Symbol.for("nodejs.util.inspect.custom")]: { value: text },
-  });
+  define(object, "toString", { value: text });
+  define(object, Symbol.for("nodejs.util.inspect.custom"), { value: text });
   return Object.freeze(object);
 }
 

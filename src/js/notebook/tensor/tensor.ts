@@ -995,18 +995,19 @@ Object.setPrototypeOf(
   Tensor.prototype,
   new Proxy(
     {},
-    {
-      get(target, key, receiver): unknown {
+    // Without a prototype that could add traps.
+    Object.assign(Object.create(null), {
+      get(target: object, key: string | symbol, receiver: unknown): unknown {
         const index = indexOf(key, receiver);
         if (index === undefined) return Reflect.get(target, key, receiver);
         return tensorOf(select("Tensor", viewOf(receiver as Tensor), 0, index));
       },
-      set(target, key, value, receiver): boolean {
+      set(target: object, key: string | symbol, value: unknown, receiver: unknown): boolean {
         const index = indexOf(key, receiver);
         if (index === undefined) return Reflect.set(target, key, value, receiver);
         assign("Tensor", select("Tensor", viewOf(receiver as Tensor), 0, index), value);
         return true;
       },
-    },
+    }),
   ),
 );

@@ -1,5 +1,6 @@
 // torch's observers and QConfigs with Python's names, on the toolkit's.
 
+import { define } from "../../base/fields.js";
 import { INSPECT, show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
 import { explainReceivers } from "../../base/receivers.js";
@@ -291,7 +292,8 @@ function observerClass(made: ToolkitClass): ObserverClass {
   };
   const text = (): string => classText(made);
   // Bundlers may shorten the class's name in the code; this is the name in print.
-  Object.defineProperties(result, { name: { value: name }, toString: { value: text } });
+  define(result, "name", { value: name });
+  define(result, "toString", { value: text });
   sources.set(result, made as qconfigs.ObserverSource);
   classes.set(made, result);
   return result;
@@ -307,14 +309,10 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
     new wrapped(construct(name, made, { ...factory.args, ...toOptions(name, args) }, create));
   sources.set(partial, factory);
   const text = (): string => String(factory);
-  return Object.defineProperties(partial, {
-    with_args: {
-      value: (...args: readonly unknown[]) =>
-        partialObserver(withArgs(toOptions(`${name}.with_args`, args))),
-    },
-    toString: { value: text },
-    [INSPECT]: { value: text },
-  }) as unknown as PartialObserver;
+  const value = (...args: readonly unknown[]) =>
+    partialObserver(withArgs(toOptions(`${name}.with_args`, args)));
+  define(define(partial, "with_args", { value }), "toString", { value: text });
+  return define(partial, INSPECT, { value: text }) as unknown as PartialObserver;
 }
 
 /** The smallest and the largest value of all. Source: torch.ao.quantization.MinMaxObserver. */

@@ -4,6 +4,7 @@
 //
 // If a batch throws, the whole call runs instead, and throws with the message for the whole arguments.
 
+import { hasField } from "../../base/fields.js";
 import type { Zeropoint } from "../library/zeropoint.js";
 import { dequantizeBlocks, quantizeBlocks } from "./blocks.js";
 import { chooseQParams } from "./choose-qparams.js";
@@ -73,7 +74,7 @@ export async function* inBatches(
       return Object.hasOwn(FUNCTIONS, name)
         ? yield* FUNCTIONS[name](zp, args, products)
         : undefined;
-    if (name === "forward" && "inFeatures" in self)
+    if (name === "forward" && hasField(self, "inFeatures"))
       return yield* forward(self as Forward, args, products);
     if (name === "calibrate") return yield* calibrate(self as Calibrated, args);
     return undefined;

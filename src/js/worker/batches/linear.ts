@@ -1,5 +1,6 @@
 // linear, QuantizedLinear and its forward in batches of rows.
 
+import { hasField } from "../../base/fields.js";
 import { arrayName, type NumberArray, subarrayOf } from "../../base/typed-arrays.js";
 import { Tensor } from "../../tensor/tensor.js";
 import type { Zeropoint } from "../library/zeropoint.js";
@@ -31,10 +32,9 @@ export async function* linear(
   const [n, k] = w.shape;
   const m = x.data.length / k;
   if (x.shape.at(-1) !== k || n * k + m * n * (k / 2 ** 8) <= VALUES) return undefined;
-  const biases = (isObject(bias) && "data" in bias ? bias.data : bias) as
-    | NumberArray
-    | undefined
-    | null;
+  const biases = (
+    isObject(bias) && hasField(bias, "data") ? (bias as { data?: unknown }).data : bias
+  ) as NumberArray | undefined | null;
   if (biases && (arrayName(biases) === undefined || biases.length !== n)) return undefined;
   const y = new Float32Array(m * n);
   // All rows of the input by some of the weight, which is prepared once, unless the input is large.

@@ -1,6 +1,7 @@
 // PyTorch's functions with given qparams in batches.
 
 import type { QDType } from "../../base/dtype.js";
+import { hasField } from "../../base/fields.js";
 import { codesArray } from "../../base/typed-arrays.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
 import type { Names } from "../library/objects.js";
@@ -34,7 +35,11 @@ export async function* torchFunction(
   }
   const channels = shape[axis as number];
   const lengthOf = (value: unknown) =>
-    ((isObject(value) && "data" in value ? value.data : value) as ArrayLike<number>)?.length;
+    (
+      (isObject(value) && hasField(value, "data")
+        ? (value as { data?: unknown }).data
+        : value) as ArrayLike<number>
+    )?.length;
   if (isChannel && [scale, zeroPoint].some((value) => lengthOf(value) !== channels))
     return undefined;
   const type = isFake ? Float32Array : codesArray(String(rest[Number(isChannel)]) as QDType);

@@ -2,6 +2,7 @@
 // refers to by numbers.
 
 import { typeError } from "../../base/errors.js";
+import { fieldOf, hasField } from "../../base/fields.js";
 import { arrayName } from "../../base/typed-arrays.js";
 import { keepPending, type Pending, pendingOf } from "../../search/result.js";
 import { VectorIndex } from "../../search/vector-index.js";
@@ -186,7 +187,9 @@ export class Objects {
       return ["object", mapFields(value as Record<string, unknown>, encode)];
     }
     // A report of a model.
-    if (!("forward" in value || "observe" in value || value instanceof VectorIndex)) {
+    if (
+      !(hasField(value, "forward") || hasField(value, "observe") || value instanceof VectorIndex)
+    ) {
       return ["printed", ["object", mapFields({ ...value }, encode)], String(value)];
     }
     return this.#hold(value);
@@ -213,9 +216,9 @@ function membersOf(object: object): { methods: string[]; fields: string[] } {
   const fields = new Set(names.filter((name) => name !== "structuredClone"));
   let prototype = Object.getPrototypeOf(object) as object;
   while (prototype !== Object.prototype) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       if (["constructor", "dispose", "toString"].includes(name)) continue;
-      (typeof value === "function" ? methods : fields).add(name);
+      (typeof fieldOf(descriptor, "value") === "function" ? methods : fields).add(name);
     }
     prototype = Object.getPrototypeOf(prototype) as object;
   }
@@ -226,5 +229,5 @@ function membersOf(object: object): { methods: string[]; fields: string[] } {
 function typeNameOf(zp: Zeropoint, object: object): string {
   const prototype: unknown = Object.getPrototypeOf(object);
   const found = Object.entries(zp).find(([, value]) => value?.prototype === prototype);
-  return found?.[0] ?? ("calibrate" in object ? "PreparedModel" : "QuantizedModel");
+  return found?.[0] ?? (hasField(object, "calibrate") ? "PreparedModel" : "QuantizedModel");
 }

@@ -1,7 +1,7 @@
 // Arguments on their way to the library: plain copies of everything but large arrays.
 
 import { rangeError, typeError } from "../../base/errors.js";
-import { fieldOf } from "../../base/fields.js";
+import { fieldOf, hasField } from "../../base/fields.js";
 import { kindOf, show } from "../../base/format-value.js";
 import {
   arrayBuffer,
@@ -147,13 +147,13 @@ export class Encoder implements Found {
       const fields = this.#fields(value as Record<string, unknown>);
       return ["found", ["object", fields], this.encode(pending)];
     }
-    if ("typeName" in value) return this.#layer(value as Record<string, unknown>);
-    if ("qconfigFor" in value) return this.#mapping(value);
-    if ("activation" in value && "weight" in value) {
-      const { activation, weight } = value;
+    if (hasField(value, "typeName")) return this.#layer(value as Record<string, unknown>);
+    if (hasField(value, "qconfigFor")) return this.#mapping(value);
+    if (hasField(value, "activation") && hasField(value, "weight")) {
+      const { activation, weight } = value as { activation?: unknown; weight?: unknown };
       return ["made", "QConfig", [["object", this.#fields({ activation, weight })]]];
     }
-    if ("data" in value) {
+    if (hasField(value, "data")) {
       const tensor = value as Record<string, unknown>;
       const fields = Object.entries(tensor).filter(
         ([name]) => !TENSOR_FIELDS.includes(name as "data"),
@@ -166,7 +166,7 @@ export class Encoder implements Found {
     }
     const prototype = Object.getPrototypeOf(value) as object | null;
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-      const made = "options" in value && String(value).startsWith("WeightOnlyQConfig(");
+      const made = hasField(value, "options") && String(value).startsWith("WeightOnlyQConfig(");
       if (!made) throw this.#refuse(value);
       return ["made", "WeightOnlyQConfig", [this.encode((value as { options: unknown }).options)]];
     }
@@ -265,7 +265,7 @@ export class Encoder implements Found {
     // A subclass may compute anything in `forward`.
     if (!Object.hasOwn(layer.constructor, "typeName")) throw this.#refuse(layer);
     if (type === "Sequential") return this.#model(layer.layers as readonly Named[]);
-    const args = LAYERS[type]?.(layer);
+    const args = fieldOf(LAYERS, type)?.(layer);
     if (args === undefined) throw this.#refuse(layer);
     return ["made", type, args.map((arg) => this.encode(arg))];
   }

@@ -16,6 +16,12 @@ type Part =
   | { readonly alternatives: readonly Part[] }
   | { readonly part: Part; readonly least: number; readonly most: number };
 
+/** Whether it is the member of a union with this field. Fields of Object.prototype do not count. */
+const has = <T extends object, K extends string>(
+  value: T,
+  name: K,
+): value is Extract<T, Record<K, unknown>> => Object.hasOwn(value, name);
+
 /** The longest expression in letters, the deepest one in groups, and the most steps of a program. */
 const MOST_LETTERS = 1000;
 const MOST_DEPTH = 50;
@@ -180,9 +186,9 @@ class Compiler {
   add(part: Part): void {
     // Also of parts that add no step, which may be repeated many times.
     if (--this.#left < 0) throw new Unsupported();
-    if ("step" in part) this.#add(part.step);
-    else if ("sequence" in part) for (const each of part.sequence) this.add(each);
-    else if ("alternatives" in part) this.#addAlternatives(part.alternatives);
+    if (has(part, "step")) this.#add(part.step);
+    else if (has(part, "sequence")) for (const each of part.sequence) this.add(each);
+    else if (has(part, "alternatives")) this.#addAlternatives(part.alternatives);
     else this.#addRepeated(part.part, part.least, part.most);
   }
 
@@ -246,8 +252,8 @@ function matches(steps: readonly Step[], name: string): boolean {
       if (seen.has(place)) continue;
       seen.add(place);
       const step = steps[place];
-      if ("test" in step) letters.push(place);
-      else if ("first" in step) places.push(step.first, step.second);
+      if (has(step, "test")) letters.push(place);
+      else if (has(step, "first")) places.push(step.first, step.second);
       else if (step.at === "match") return true;
       else if (step.at === "begin" ? at === 0 : isEnd(name, at)) places.push(place + 1);
     }
@@ -255,7 +261,7 @@ function matches(steps: readonly Step[], name: string): boolean {
     const letter = name.charAt(at);
     places = letters.filter((place) => {
       const step = steps[place];
-      return "test" in step && step.test(letter);
+      return has(step, "test") && step.test(letter);
     });
     places = places.map((place) => place + 1);
   }

@@ -2,6 +2,7 @@
 // Source: ggml_validate_row_data, by which llama-quantize checks what it writes.
 
 import { rangeError } from "../../../base/errors.js";
+import { fieldOf } from "../../../base/fields.js";
 import { dtypeInfo, type FileDType } from "../../../formats/dtypes.js";
 
 /** Places of the float16 numbers in a block, in bytes. */
@@ -31,7 +32,7 @@ const SCALES: { readonly [dtype: string]: readonly number[] } = {
  */
 export function checkScales(bytes: Uint8Array, dtype: FileDType): void {
   const size = (dtypeInfo(dtype) as { blockBits: number }).blockBits / 8;
-  for (const place of SCALES[dtype] ?? []) {
+  for (const place of fieldOf(SCALES, dtype) ?? []) {
     // The high byte holds the exponent: all ones are infinities and NaN.
     for (let at = place + 1; at < bytes.length; at += size) {
       if ((bytes[at] & 0x7c) !== 0x7c) continue;

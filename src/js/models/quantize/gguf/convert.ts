@@ -2,6 +2,7 @@
 
 import { isReadableBlock } from "../../../base/block-types.js";
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
+import { fieldOf } from "../../../base/fields.js";
 import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
@@ -33,7 +34,7 @@ const WIDER: { readonly [dtype: string]: FileDType } = {
 
 /** A dtype of GGUF that holds all values of a dtype. @returns undefined if there is none */
 export const storedType = (dtype: FileDType): FileDType | undefined =>
-  ggmlTypeNumber(dtype) >= 0 ? dtype : WIDER[dtype];
+  ggmlTypeNumber(dtype) >= 0 ? dtype : fieldOf(WIDER, dtype);
 
 /**
  * Whether a tensor of one dtype can be converted to another one.

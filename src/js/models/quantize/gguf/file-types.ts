@@ -3,6 +3,7 @@
 
 import { BLOCK_NAMES } from "../../../base/block-types.js";
 import { checkChoice } from "../../../base/check.js";
+import { fieldOf } from "../../../base/fields.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 
 /** A type of files: which dtype most weights get, and by which mix the others. */
@@ -119,5 +120,5 @@ export function guessFileType(dtypes: Iterable<FileDType>): number {
       dtype = each;
     }
   }
-  return NUMBERS[dtype] ?? 0;
+  return fieldOf(NUMBERS, dtype) ?? 0;
 }

@@ -2,6 +2,7 @@
 // Source: llama.cpp 0.7 (llama-quant.cpp), without its rules for the lattice types.
 
 import { rangeError } from "../../../base/errors.js";
+import { fieldOf } from "../../../base/fields.js";
 import { dtypeInfo, type FileDType, isBlockType } from "../../../formats/dtypes.js";
 import type { FileType } from "./file-types.js";
 
@@ -159,7 +160,7 @@ const FALLBACKS: { readonly [dtype: string]: FileDType } = {
 function fitted(where: string, tensor: TensorFacts, dtype: FileDType): FileDType {
   if (fits(tensor, dtype)) return dtype;
   if (dtype === "q1_0") throw notWhole(where, tensor, dtype);
-  const fallback = FALLBACKS[dtype] ?? "float16";
+  const fallback = fieldOf(FALLBACKS, dtype) ?? "float16";
   return fits(tensor, fallback) ? fallback : "float16";
 }
 

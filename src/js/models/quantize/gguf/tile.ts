@@ -1,5 +1,6 @@
 // The values of one tile, from one dtype to another.
 
+import { fieldOf } from "../../../base/fields.js";
 import { type KeptCore, runOn } from "../../../core/init.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import { type BlockType, quantizeBlocks } from "../../../quantize/blocks.js";
@@ -33,12 +34,12 @@ export function convertTile(
   dtype: FileDType,
   importance: Float32Array | undefined,
 ): Uint8Array {
-  const integers = INTEGERS[dtype];
+  const integers = fieldOf(INTEGERS, dtype);
   if (integers !== undefined) return new Uint8Array(integers.from(valuesOf(core, stored)).buffer);
   if (dtype === "float32") return new Uint8Array(valuesOf(core, stored).buffer);
   const x = tensorOf(core, stored, importance?.length ?? stored.count);
   const weights = importance && { importance: { data: importance, shape: [importance.length] } };
-  const type = BLOCK_TYPES[dtype] ?? (dtype as BlockType);
+  const type = fieldOf(BLOCK_TYPES, dtype) ?? (dtype as BlockType);
   const bytes = runOn(core("quantizeModel"), () => quantizeBlocks(x, type, weights));
   checkScales(bytes, dtype);
   return bytes;
@@ -48,7 +49,7 @@ export function convertTile(
 function tensorOf(core: KeptCore, stored: StoredTile, columns: number): TensorInput {
   const { bytes, dtype, count } = stored;
   const shape = [count / columns, columns];
-  const array = ARRAYS[dtype];
+  const array = fieldOf(ARRAYS, dtype);
   if (array === undefined) return { data: valuesOf(core, stored), shape };
   const { buffer, byteOffset } =
     bytes.byteOffset % array.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();

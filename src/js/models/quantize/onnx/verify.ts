@@ -2,6 +2,7 @@
 
 import { checkInteger } from "../../../base/check.js";
 import { rangeError, stateError, typeError } from "../../../base/errors.js";
+import { fieldOf } from "../../../base/fields.js";
 import { show } from "../../../base/format-value.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
@@ -78,7 +79,7 @@ function feedsOf(where: string, model: OnnxModel, given: Feeds, sizes: Sizes): R
     Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
   for (const { name, dtype, shape } of inputs) {
     if (Object.hasOwn(given, name)) continue;
-    const type = dtype && INPUT_TYPES[dtype];
+    const type = dtype && fieldOf(INPUT_TYPES, dtype);
     if (type === undefined || shape === undefined) {
       const problem = `options.verifyInputs must give input ${show(name)}, whose type or shape cannot be made up`;
       throw rangeError("ZP_INVALID_OPTION", where, problem);

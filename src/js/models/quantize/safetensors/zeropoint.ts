@@ -28,7 +28,7 @@ function nodeOf(weight: Weight, names: Record<string, string>): JSONNode {
     codes: names.codes,
     shape: [...shape],
   } as const;
-  const zeroPoint = names.zero === undefined ? {} : { zeroPoint: names.zero };
+  const zeroPoint = scheme.isAffine ? { zeroPoint: names.zero } : {};
   if (scheme.granularity === "tensor") return { ...node, scale: names.scale, ...zeroPoint };
   if (scheme.granularity === "channel") {
     const scaleShape = weight.view.scaleShape;
