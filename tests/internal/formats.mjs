@@ -1,5 +1,6 @@
 // What the tests use of src/js/formats beyond the public exports: readers and writers of model files.
 
+export { Budget } from "../../dist/formats/budget.js";
 export {
   bytesOf,
   decodeValues,
@@ -10,6 +11,7 @@ export {
 export { readGGUF } from "../../dist/formats/gguf/read.js";
 export { ggmlTypeNumber } from "../../dist/formats/gguf/types.js";
 export { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf/write.js";
+export { readJson } from "../../dist/formats/json.js";
 export {
   describeQuantization,
   METHODS,

@@ -1,5 +1,6 @@
 // Pull parser for untrusted JSON: strict and iterative, with byte offsets in its errors.
 
+import { Budget } from "./budget.js";
 import { decodeText, fileError } from "./source.js";
 
 /** Deepest nesting of values, as in serde_json. */
@@ -21,6 +22,26 @@ const SPECIALS = ["NaN", "Infinity", "-Infinity"];
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+
+/** The value of a hexadecimal digit; -1 for other bytes. */
+function digitOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+/** Writes a code point as UTF-8. @returns the position behind it */
+function putCodePoint(out: Uint8Array, at: number, code: number): number {
+  if (code < 0x80) {
+    out[at] = code;
+    return at + 1;
+  }
+  const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  out[at] = ((0xf80 >> more) & 0xff) | (code >> (6 * more));
+  for (let i = 1; i <= more; i++) out[at + i] = 0x80 | ((code >> (6 * (more - i))) & 0x3f);
+  return at + more + 1;
+}
 
 /** Reads JSON text value by value, in the order of the text. Every method skips white space first. */
 export class JsonReader {
@@ -103,17 +124,32 @@ export class JsonReader {
   string(): string {
     if (this.peek() !== '"') throw this.fail("a string");
     const begin = ++this.#at;
-    let end = this.#endOfRun(begin);
-    let text = this.#run(begin, end);
-    while (this.bytes[end] === BACKSLASH) {
-      this.#at = end + 1;
-      text += this.#escape();
-      const next = this.#at;
-      end = this.#endOfRun(next);
-      text += this.#run(next, end);
-    }
-    this.#at = end + 1;
+    const end = this.#endOfRun(begin);
+    const text = this.bytes[end] === QUOTE ? this.#run(begin, end) : this.#escapedText(begin);
+    this.#at++;
     return text;
+  }
+
+  /** A text with escapes, which take no more bytes as UTF-8. */
+  #escapedText(begin: number): string {
+    let last = this.#endOfRun(begin);
+    while (this.bytes[last] === BACKSLASH) last = this.#endOfRun(last + 2);
+    const text = new Uint8Array(last - begin);
+    let length = 0;
+    for (let from = begin; ; ) {
+      const end = this.#endOfRun(from);
+      text.set(this.bytes.subarray(from, end), length);
+      length += end - from;
+      if (end === last) break;
+      this.#at = end + 1;
+      length = putCodePoint(text, length, this.#escape());
+      from = this.#at;
+    }
+    this.#at = begin;
+    const decoded = decodeText(text.subarray(0, length));
+    if (decoded === undefined) throw this.fail("UTF-8");
+    this.#at = last;
+    return decoded;
   }
 
   /** The end of a run of characters that stand for themselves. */
@@ -124,12 +160,13 @@ export class JsonReader {
       if (bytes[at] < 0x20) throw this.fail("no control character in a string", at);
       at++;
     }
-    if (at === bytes.length) throw this.fail('"\\"" at the end of a string', at);
+    if (at >= bytes.length) throw this.fail('"\\"" at the end of a string', at);
     return at;
   }
 
   #run(begin: number, end: number): string {
     const { bytes } = this;
+    this.#at = end;
     if (end - begin <= 64) {
       // Short texts are ASCII almost always, and a decoder costs more than its work on these.
       let text = "";
@@ -142,27 +179,33 @@ export class JsonReader {
     return text;
   }
 
-  #escape(): string {
+  /** The code point of an escape, behind its backslash. */
+  #escape(): number {
     const at = this.#at - 1;
-    const letter = String.fromCharCode(this.bytes[this.#at++]);
-    if (letter !== "u") {
+    const byte = this.bytes[this.#at++];
+    if (byte !== LETTER_U) {
+      const letter = String.fromCharCode(byte);
       if (!Object.hasOwn(ESCAPES, letter)) throw this.fail("an escape of JSON", at);
-      return ESCAPES[letter];
+      return ESCAPES[letter].charCodeAt(0);
     }
     const unit = this.#hex();
-    if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit);
-    const isPair = this.bytes[this.#at] === BACKSLASH && this.bytes[this.#at + 1] === 0x75;
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    const isPair = this.bytes[this.#at] === BACKSLASH && this.bytes[this.#at + 1] === LETTER_U;
     this.#at += 2;
     const low = unit < 0xdc00 && isPair ? this.#hex() : 0;
     if (low < 0xdc00 || low > 0xdfff) throw this.fail("a pair of surrogates", at);
-    return String.fromCharCode(unit, low);
+    return 0x10000 + (unit - 0xd800) * 0x400 + (low - 0xdc00);
   }
 
   #hex(): number {
-    const digits = String.fromCharCode(...this.bytes.subarray(this.#at, this.#at + 4));
-    if (!/^[\da-fA-F]{4}$/.test(digits)) throw this.fail("four hexadecimal digits");
+    let value = 0;
+    for (let i = 0; i < 4; i++) {
+      const digit = digitOf(this.bytes[this.#at + i]);
+      if (digit < 0) throw this.fail("four hexadecimal digits");
+      value = value * 16 + digit;
+    }
     this.#at += 4;
-    return Number.parseInt(digits, 16);
+    return value;
   }
 
   #numberText(): string {
@@ -286,27 +329,39 @@ export class JsonReader {
 /**
  * The value of a JSON file, as Python's json module reads it: NaN and infinities are numbers.
  * @param where  the function, or the file, named in errors
- * @throws {RangeError} `ZP_INVALID_FILE` for other text
+ * @param budget  bounds the memory of the value
+ * @throws {RangeError} `ZP_INVALID_FILE` for other text; `ZP_UNSUPPORTED_FILE` beyond the budget
  */
-export function readJson(where: string, bytes: Uint8Array): unknown {
+export function readJson(where: string, bytes: Uint8Array, budget = new Budget()): unknown {
   const json = new JsonReader(where, bytes, 0, true);
+  const spend = (size: number): void => budget.spend(where, json.offset, size);
   const read = (depth: number): unknown => {
     if (depth > MAX_DEPTH) throw json.fail(`at most ${MAX_DEPTH} levels`);
     const start = json.peek();
     if (start === "{") {
+      spend(200);
       // Without a prototype, so that no name has a meaning.
       const object = Object.create(null) as Record<string, unknown>;
       json.object((key) => {
+        spend(60 + 2 * key.length);
         object[key] = read(depth + 1);
       });
       return object;
     }
     if (start === "[") {
+      spend(100);
       const list: unknown[] = [];
-      json.array(() => list.push(read(depth + 1)));
+      json.array(() => {
+        spend(16);
+        list.push(read(depth + 1));
+      });
       return list;
     }
-    if (start === '"') return json.string();
+    if (start === '"') {
+      const text = json.string();
+      spend(32 + 2 * text.length);
+      return text;
+    }
     return json.isNumber ? json.number() : json.literal();
   };
   const value = read(0);

@@ -2,8 +2,10 @@
 // Source: numpy 2.4, numpy/lib/format.py.
 
 import { rangeError } from "../base/errors.js";
+import { newArray } from "../base/typed-arrays.js";
 import { bytesOf, type FileDType, swapBytes, swapSize } from "./dtypes.js";
 import {
+  CHUNK_BYTES,
   checkSource,
   countElements,
   exactBytes,
@@ -19,8 +21,8 @@ import {
 
 /** The longest header that numpy reads, in bytes. */
 const MAX_HEADER = 10_000;
-/** Bytes of a tile while column-major values are put in row-major order. */
-const TILE_BYTES = 2 ** 24;
+/** Bytes of a tile while column-major values are put in row-major order: each tile takes a pass over the values. */
+const TILE_BYTES = 2 ** 26;
 
 const DTYPES: readonly (readonly [code: string, dtype: FileDType])[] = [
   ["b1", "bool"],
@@ -213,6 +215,7 @@ class Literal {
  * A tensor of an npy file.
  * @param chunks  streams the values as they are stored
  * @param span  place of the values, if a source holds them uncompressed
+ * @param tileBytes  memory of a tile, if it may be more than the usual
  */
 export function npyTensor(
   where: string,
@@ -220,6 +223,7 @@ export function npyTensor(
   header: NpyHeader,
   chunks: () => AsyncIterable<Uint8Array>,
   span: Span | undefined,
+  tileBytes = 0,
 ): FileTensor {
   const { dtype, shape, byteLength, isFortran, isBigEndian } = header;
   const axes = shape.filter((length) => length !== 1);
@@ -231,7 +235,7 @@ export function npyTensor(
       yield swapped > 1 ? swapBytes(chunk.slice(), swapped) : chunk;
     }
   }
-  const all = () => (isReordered ? rowMajor(stored, axes, size) : stored());
+  const all = () => (isReordered ? rowMajor(stored, axes, size, tileBytes) : stored());
   const isPlain = span !== undefined && !isReordered && swapped === 1;
   async function* bytes(begin = 0, end = byteLength) {
     if (isPlain && (begin > 0 || end < byteLength)) {
@@ -277,6 +281,7 @@ async function* rowMajor(
   stream: () => AsyncIterable<Uint8Array>,
   shape: readonly number[],
   size: number,
+  tileBytes: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const [length, ...others] = shape;
   const columns = others.reduce((count, other) => count * other, 1);
@@ -285,10 +290,13 @@ async function* rowMajor(
   const steps = others.map((_, axis) =>
     others.slice(axis + 1).reduce((step, other) => step * other, 1),
   );
-  const tileLength = Math.floor(TILE_BYTES / size);
+  const tileLength = Math.max(
+    1,
+    Math.floor(Math.min(Math.max(tileBytes, TILE_BYTES), count * size) / size),
+  );
   for (let begin = 0; begin < count; begin += tileLength) {
     const end = Math.min(count, begin + tileLength);
-    const tile = new Uint8Array((end - begin) * size);
+    const tile = newArray("rowMajor", Uint8Array, (end - begin) * size);
     const index = others.map(() => 0);
     let column = 0;
     let place = 0;
@@ -316,7 +324,9 @@ async function* rowMajor(
       }
       first = last;
     }
-    yield tile;
+    for (let at = 0; at < tile.length; at += CHUNK_BYTES) {
+      yield tile.subarray(at, at + CHUNK_BYTES);
+    }
   }
 }
 

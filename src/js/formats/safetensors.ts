@@ -2,11 +2,11 @@
 // Source: the reference library 0.8.0 (safetensors/src/tensor.rs), which this reader is at least as strict as.
 
 import { rangeError } from "../base/errors.js";
+import { Budget } from "./budget.js";
 import { bytesOf, dtypeInfo, type FileDType } from "./dtypes.js";
 import { asciiJson, JsonReader } from "./json.js";
 import { checkRelativePath } from "./paths.js";
 import {
-  Budget,
   checkSource,
   compareText,
   countElements,
@@ -66,6 +66,7 @@ export interface Safetensors {
 /**
  * Reads the header of a safetensors file.
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of the header and what is made of it
  * @throws {RangeError} `ZP_INVALID_FILE` for every file that the reference library refuses, for a tensor listed twice
  * and for lengths of 2^53 and more
  * For example `(await readSafetensors(bytesSource(bytes))).tensors.get("weight")?.shape`.
@@ -73,6 +74,7 @@ export interface Safetensors {
 export async function readSafetensors(
   given: Source,
   where = "readSafetensors",
+  budget = new Budget(),
 ): Promise<Safetensors> {
   const source = checkSource(where, given);
   const header = new HeaderReader(where, source);
@@ -81,8 +83,9 @@ export async function readSafetensors(
   if (length > limit || length === 0) {
     throw fileError(where, 0, `a header of 1 to ${limit} bytes`, length);
   }
+  budget.spend(where, 0, length);
   const bytes = await readBytes(where, source, 8, length);
-  return parseHeader(where, bytes, source);
+  return parseHeader(where, bytes, source, budget);
 }
 
 /** Byte ranges of tensors in the data section, and where the header says so. */
@@ -92,9 +95,13 @@ interface Range {
   readonly offset: number;
 }
 
-function parseHeader(where: string, bytes: Uint8Array, source: Source): Safetensors {
+function parseHeader(
+  where: string,
+  bytes: Uint8Array,
+  source: Source,
+  budget: Budget,
+): Safetensors {
   const json = new JsonReader(where, bytes, 8);
-  const budget = new Budget(where, source.size);
   const dataStart = 8 + bytes.length;
   const metadata = new Map<string, string>();
   const tensors = new Map<string, SpanTensor>();
@@ -107,8 +114,9 @@ function parseHeader(where: string, bytes: Uint8Array, source: Source): Safetens
       if (json.peek() === "n") json.literal();
       else {
         json.object((key, at) => {
-          budget.spend(at, 150 + 2 * key.length);
-          metadata.set(key, json.string());
+          const text = json.string();
+          budget.spend(where, at, 150 + 2 * (key.length + text.length));
+          metadata.set(key, text);
         });
       }
       return;
@@ -117,7 +125,7 @@ function parseHeader(where: string, bytes: Uint8Array, source: Source): Safetens
       throw fileError(where, offset, "every tensor once", `${JSON.stringify(name)} again`);
     }
     const { dtype, shape, begin, end } = parseEntry(where, json);
-    budget.spend(offset, 350 + name.length + 8 * shape.length);
+    budget.spend(where, offset, 350 + name.length + 8 * shape.length);
     const count = countElements(where, offset, shape);
     const byteLength = bytesOf(dtype, count);
     if (byteLength === undefined || end - begin !== byteLength || !isWhole(dtype, count)) {
@@ -300,15 +308,20 @@ export interface ShardIndex {
 /**
  * Reads `model.safetensors.index.json`.
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of the index
  * @throws {RangeError} `ZP_INVALID_FILE` if it is no index, or names a file outside of its own folder
  */
-export async function readShardIndex(given: Source, where = "readShardIndex"): Promise<ShardIndex> {
+export async function readShardIndex(
+  given: Source,
+  where = "readShardIndex",
+  budget = new Budget(),
+): Promise<ShardIndex> {
   const source = checkSource(where, given);
   if (source.size > MAX_HEADER) {
     throw fileError(where, 0, `an index of at most ${MAX_HEADER} bytes`, source.size);
   }
+  budget.spend(where, 0, source.size);
   const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
-  const budget = new Budget(where, source.size);
   const weightMap = new Map<string, string>();
   const files = new Map<string, string>();
   let totalSize: number | undefined;
@@ -322,7 +335,7 @@ export async function readShardIndex(given: Source, where = "readShardIndex"): P
     } else if (key === "weight_map") {
       hasMap = true;
       json.object((name, offset) => {
-        budget.spend(offset, 150 + name.length);
+        budget.spend(where, offset, 150 + name.length);
         const file = checkRelativePath(where, offset, json.string());
         if (!files.has(file)) files.set(file, file);
         weightMap.set(name, files.get(file) as string);

@@ -103,11 +103,6 @@ export function bytesSource(bytes: Uint8Array): Source {
   };
 }
 
-/** Part of a source as a source of its own. */
-export function sliceSource(source: Source, offset: number, size: number): Source {
-  return { size, read: (at, length) => source.read(offset + at, length) };
-}
-
 /**
  * Reads the size and the reading function of a source once.
  * @throws {TypeError} if it is not a source
@@ -299,29 +294,6 @@ export class HeaderReader {
       throw fileError(this.where, start, `${field} below 2^53`, `${found}`);
     }
     return high * 2 ** 32 + low;
-  }
-}
-
-/**
- * Bounds the memory of what is made from a header: the size of the file and 48 MiB. Real files stay far below;
- * only a header made of the smallest possible entries, millions of them, comes to more.
- */
-export class Budget {
-  #left: number;
-
-  constructor(
-    readonly where: string,
-    size: number,
-  ) {
-    this.#left = size + 48 * 2 ** 20;
-  }
-
-  /** @param bytes  an estimate of the memory of one entry at an offset of the file */
-  spend(offset: number, bytes: number): void {
-    this.#left -= bytes;
-    if (this.#left < 0) {
-      throw fileError(this.where, offset, "entries that fit in memory", "too many for this file");
-    }
   }
 }
 

@@ -2,12 +2,12 @@
 // shards that hold the weights one after the other.
 // Source: tfjs-core 4, src/io/io_utils.ts and types.ts; weights_manifest.json: tfjs-converter before 1.0, face-api.js.
 
+import { Budget } from "./budget.js";
 import { bytesOf, type FileDType } from "./dtypes.js";
 import { JsonReader, readJson } from "./json.js";
 import type { InputAxes } from "./onnx/weights.js";
 import { checkRelativePath } from "./paths.js";
 import {
-  Budget,
   checkSource,
   countElements,
   type FileTensor,
@@ -19,9 +19,6 @@ import {
   type Span,
 } from "./source.js";
 import { axesIn } from "./tfjs-topology.js";
-
-/** The largest model.json in bytes: it may hold the whole graph, but no weights. */
-const MAX_JSON = 500_000_000;
 
 /** The largest topology that is read, in bytes: in memory empty objects take 24 times as much. */
 const MAX_TOPOLOGY = 2 ** 21;
@@ -88,6 +85,7 @@ interface Group {
  * Reads model.json or weights_manifest.json, and opens the shards that it names.
  * @param open   opens a shard by its path relative to that file
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of model.json and what is made of it
  * @throws {RangeError} `ZP_INVALID_FILE` for other files, damaged manifests, paths that leave the folder, and shards
  * that are missing or too short
  */
@@ -95,13 +93,11 @@ export async function readTfjs(
   given: Source,
   open: (path: string) => Promise<Source | undefined> | Source | undefined,
   where = "readTfjs",
+  budget = new Budget(),
 ): Promise<Tfjs> {
   const source = checkSource(where, given);
-  if (source.size > MAX_JSON) {
-    throw fileError(where, 0, `a model.json of at most ${MAX_JSON} bytes`, source.size);
-  }
+  budget.spend(where, 0, source.size);
   const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
-  const budget = new Budget(where, source.size);
   const metadata = new Map<string, string>();
   const groups: Group[] = [];
   let axesOf: ReturnType<typeof axesIn> | undefined;
@@ -117,10 +113,11 @@ export async function readTfjs(
         const { offset } = json;
         json.skip();
         const text = json.bytes.subarray(offset, json.offset);
-        if (text.length <= MAX_TOPOLOGY) axesOf = axesIn(readJson(where, text));
+        if (text.length <= MAX_TOPOLOGY) axesOf = axesIn(readJson(where, text, budget));
       } else if (json.peek() === '"') {
-        budget.spend(at, 150 + 2 * key.length);
-        metadata.set(key, json.string());
+        const text = json.string();
+        budget.spend(where, at, 150 + 2 * (key.length + text.length));
+        metadata.set(key, text);
       } else json.skip();
     });
   }
@@ -174,7 +171,7 @@ function parseGroup(where: string, json: JsonReader, budget: Budget): Group {
       json.array(() => {
         const { offset } = json;
         const text = json.string();
-        budget.spend(offset, 300 + 2 * text.length);
+        budget.spend(where, offset, 300 + 2 * text.length);
         const path = checkRelativePath(where, offset, text);
         if (known.has(path))
           throw fileError(where, offset, "every shard once", JSON.stringify(path));
@@ -183,7 +180,7 @@ function parseGroup(where: string, json: JsonReader, budget: Budget): Group {
       });
     } else if (key === "weights") {
       json.array(() => {
-        budget.spend(json.offset, 900);
+        budget.spend(where, json.offset, 900);
         weights.push(parseWeight(where, json));
       });
     } else json.skip();

@@ -1,9 +1,9 @@
 // Reads GGUF: typed keys, tensor infos, then aligned tensor data.
 // Source: ggml 0.27 (gguf.cpp), gguf-py 0.7 for holes, nested arrays and byte order.
 
+import { Budget } from "../budget.js";
 import { bytesOf, dtypeInfo, type FileDType, isBlockType, swapBytes, swapSize } from "../dtypes.js";
 import {
-  Budget,
   checkSource,
   countElements,
   decodeText,
@@ -47,18 +47,27 @@ export interface GGUF {
 /**
  * Reads keys and tensor infos of a GGUF file, version 2 or 3, of either byte order.
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of keys, values and tensor infos
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged files, names and keys that are empty, double or not UTF-8,
  * overlapping or unaligned tensors and data beyond the end; `ZP_UNSUPPORTED_FILE` for other versions
  * For example `(await readGGUF(source)).metadata.get("general.architecture")?.value // "llama"`.
  */
-export async function readGGUF(given: Source, where = "readGGUF"): Promise<GGUF> {
+export async function readGGUF(
+  given: Source,
+  where = "readGGUF",
+  budget = new Budget(),
+): Promise<GGUF> {
   const source = checkSource(where, given);
   const header = new HeaderReader(where, source);
-  const budget = new Budget(where, source.size);
   const { version, tensorCount, keyCount } = await header.run(() => readCounts(header));
   const metadata = new Map<string, GGUFEntry>();
+  let { spent } = budget;
   await header.run(() => {
-    while (metadata.size < keyCount) readEntry(header, budget, metadata);
+    budget.spent = spent;
+    while (metadata.size < keyCount) {
+      readEntry(header, budget, metadata);
+      spent = budget.spent;
+    }
   });
   const alignment = alignmentOf(where, metadata);
   const infos = new Map<string, Info>();
@@ -131,9 +140,9 @@ function readEntry(header: HeaderReader, budget: Budget, metadata: Map<string, G
   if (metadata.has(key)) throw fileError(where, start, "every key once", JSON.stringify(key));
   const type = readType(header);
   const begin = header.at;
-  const runs = skipValue(header, type);
+  const runs = skipValue(header, budget, type);
   const bytes = header.bytes.slice(begin, header.at);
-  budget.spend(start, 350 + 2 * key.length);
+  budget.spend(where, start, 350 + 2 * key.length + bytes.length);
   if (!header.littleEndian) {
     let at = 0;
     for (const [count, size] of runs) {
@@ -155,14 +164,21 @@ function readType(header: HeaderReader): GGUFType {
 }
 
 /**
- * Moves past a value.
+ * Moves past a value, which takes the memory of its decoded form once somebody asks for it.
  * @returns the value as runs of [count, element size], where the file is big-endian
  */
-function skipValue(header: HeaderReader, first: GGUFType): (readonly [number, number])[] {
+function skipValue(
+  header: HeaderReader,
+  budget: Budget,
+  first: GGUFType,
+): (readonly [number, number])[] {
   const runs: (readonly [number, number])[] = [];
   const isSwapped = !header.littleEndian;
+  const spend = (bytes: number): void => budget.spend(header.where, header.at, bytes);
   const note = (count: number, size: number): void => {
-    if (isSwapped) runs.push([count, size]);
+    if (!isSwapped) return;
+    spend(48);
+    runs.push([count, size]);
   };
   /** Arrays around the current value: the type of their values, and how many are left. */
   const around: { readonly type: GGUFType; left: number }[] = [{ type: first, left: 1 }];
@@ -175,11 +191,13 @@ function skipValue(header: HeaderReader, first: GGUFType): (readonly [number, nu
     if (type === "string") {
       array.left--;
       const { length } = readString(header, "a string");
+      spend(32 + 2 * length);
       note(1, 8);
       note(length, 1);
     } else if (type !== "array") {
       const size = typeSize(type);
       header.take(array.left * size, "values");
+      spend(array.left * Math.max(size, type === "bool" ? 8 : 0));
       note(array.left, size);
       array.left = 0;
     } else {
@@ -197,6 +215,7 @@ function skipValue(header: HeaderReader, first: GGUFType): (readonly [number, nu
       if (left > most) {
         throw fileError(header.where, at, `an array of at most ${most} values`, left);
       }
+      spend(280);
       note(1, 4);
       note(1, 8);
       around.push({ type: elementType, left });
@@ -246,7 +265,7 @@ function readInfo(
   if (offset % alignment !== 0) {
     throw fileError(where, header.at - 8, `a multiple of ${alignment} as offset`, offset);
   }
-  budget.spend(at, 450 + 2 * name.length);
+  budget.spend(where, at, 450 + 2 * name.length);
   infos.set(name, { at, shape, dtype, byteLength, offset });
   header.complete();
 }

@@ -1,6 +1,7 @@
 // GGUF models in several files, as llama-gguf-split writes them: NAME-00001-of-00003.gguf, whose first one has all keys.
 // Source: llama.cpp 0.7 (llama-model-loader.cpp, llama_split_path).
 
+import type { Budget } from "../budget.js";
 import { type FileTensor, fileError, type Source, unsupported } from "../source.js";
 import { type GGUF, readGGUF } from "./read.js";
 
@@ -14,6 +15,7 @@ function numberOf({ metadata }: GGUF, key: string): number {
  * The whole model of the first of several files; a model in one file is returned as it is.
  * @param fileName  of the first file; its ending tells the names of the others
  * @param open  opens another file by its name
+ * @param budget  of all files
  * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for another file than the first; `ZP_INVALID_FILE` for files that do not
  *   belong together, and tensors that are missing or there twice
  */
@@ -22,6 +24,7 @@ export async function joinSplits(
   fileName: string | undefined,
   open: (name: string) => Promise<Source>,
   where: string,
+  budget: Budget,
 ): Promise<GGUF> {
   const count = numberOf(first, "split.count");
   if (count <= 1) return first;
@@ -40,7 +43,7 @@ export async function joinSplits(
   for (let index = 1; index < count; index++) {
     const other = name.slice(0, -ending(0).length) + ending(index);
     const own = `${where}: ${other}`;
-    const split = await readGGUF(await open(other), own);
+    const split = await readGGUF(await open(other), own, budget);
     const [found, files] = [numberOf(split, "split.no"), numberOf(split, "split.count")];
     if (found !== index || files !== count) {
       throw fileError(own, 0, `file ${index + 1} of ${count}`, `file ${found + 1} of ${files}`);

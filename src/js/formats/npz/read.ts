@@ -2,10 +2,10 @@
 // Source: APPNOTE.TXT 6.3 (zip), numpy.savez, Python's zipfile.
 
 import { show } from "../../base/format-value.js";
+import { Budget } from "../budget.js";
 import { crc32 } from "../crc32.js";
 import { npyTensor, parseNpyHeader } from "../npy.js";
 import {
-  Budget,
   checkSource,
   decodeText,
   type FileError,
@@ -15,10 +15,19 @@ import {
   readBytes,
   readChunks,
   type Source,
-  sliceSource,
   unsupported,
 } from "../source.js";
-import { CENTRAL, DEFLATED, END, END64, LOCAL, LOCATOR64, STORED, through } from "./zip.js";
+import {
+  CENTRAL,
+  DEFLATED,
+  END,
+  END64,
+  inflateNow,
+  LOCAL,
+  LOCATOR64,
+  STORED,
+  through,
+} from "./zip.js";
 
 /** A member of an archive. */
 interface Member {
@@ -32,16 +41,42 @@ interface Member {
   readonly size: number;
 }
 
+/** Bytes of an archive that are read at a time, at least: small members lie beside each other. */
+const WINDOW_BYTES = 2 ** 16;
+
 /** An archive that is read, and the errors of its bytes. */
 class Archive {
+  /** The bytes that were read last, and where they are. */
+  #window: Uint8Array = new Uint8Array(0);
+  #begin = 0;
+
   /** @param where  the called function, for messages */
   constructor(
     readonly where: string,
     readonly source: Source,
+    readonly budget: Budget,
   ) {}
 
-  read(offset: number, length: number): Promise<Uint8Array> {
-    return readBytes(this.where, this.source, offset, length);
+  /** Counts the memory of what is made of an entry at an offset. */
+  spend(offset: number, bytes: number): void {
+    this.budget.spend(this.where, offset, bytes);
+  }
+
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const isThere = offset >= this.#begin && offset + length <= this.#begin + this.#window.length;
+    if (!isThere) {
+      const size = Math.max(length, Math.min(WINDOW_BYTES, this.source.size - offset));
+      this.#window = await readBytes(this.where, this.source, offset, size);
+      this.#begin = offset;
+    }
+    return this.#window.subarray(offset - this.#begin, offset - this.#begin + length);
+  }
+
+  /** Bytes [begin, end) in chunks of the window's size. */
+  async *chunks(begin: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let at = begin; at < end; at += WINDOW_BYTES) {
+      yield await this.read(at, Math.min(WINDOW_BYTES, end - at));
+    }
   }
 
   fail(offset: number, expected: string, found: string | number): FileError {
@@ -52,6 +87,9 @@ class Archive {
     return unsupported(this.where, offset, expected, found);
   }
 }
+
+/** Bytes that come of one byte of a deflated array of trained values, at most; zeros come to 1032. */
+const MOST_HONEST = 16;
 
 /** An npz file whose headers were read. */
 export interface Npz {
@@ -67,13 +105,19 @@ export interface Npz {
  * Reads the directory of an npz file and the headers of its members. Members of text, objects, dates and records, and files
  * other than .npy, are listed as unreadable.
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of the directory, and the bytes by which members are larger than 16 times what the
+ * archive holds of them
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, archives of other files alone, overlapping members and two of one name;
  * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and, if no member is read, dtypes as in `readNpy`. Checksums are compared
  * when a tensor is read to its end
  */
-export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
+export async function readNpz(
+  given: Source,
+  where = "readNpz",
+  budget = new Budget(),
+): Promise<Npz> {
   const source = checkSource(where, given);
-  const archive = new Archive(where, source);
+  const archive = new Archive(where, source, budget);
   const { members, directory } = await readDirectory(archive);
   if (members.some(({ name }) => name.endsWith("/data.pkl"))) {
     const found =
@@ -84,8 +128,41 @@ export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
     const found = `a zip archive without any; it has ${JSON.stringify(members[0].name)}`;
     throw fileError(where, 0, "an archive of .npy files", found);
   }
+  const opened = await openMembers(archive, members, directory);
   const tensors = new Map<string, FileTensor>();
-  const budget = new Budget(where, source.size);
+  const unreadable = new Map<string, string>();
+  let refusal: unknown;
+  for (const member of members) {
+    const found = opened.get(member);
+    if (found === undefined) {
+      if (!member.name.endsWith("/")) unreadable.set(member.name, "no .npy file");
+      continue;
+    }
+    const name = tensorName(member);
+    if (tensors.has(name) || unreadable.has(name))
+      throw archive.fail(member.at, "every member once", JSON.stringify(name));
+    if ("bytes" in found) tensors.set(name, found);
+    else {
+      unreadable.set(name, `of ${found.found}`);
+      refusal ??= found;
+    }
+  }
+  if (tensors.size === 0 && refusal !== undefined) throw refusal;
+  return { format: "npz", metadata: new Map(), tensors, unreadable };
+}
+
+const tensorName = ({ name }: Member): string => name.slice(0, -4);
+
+/**
+ * Opens the arrays of an archive in the order in which they lie in it.
+ * @returns tensors, and the errors of those whose dtype is not read
+ */
+async function openMembers(
+  archive: Archive,
+  members: readonly Member[],
+  directory: number,
+): Promise<Map<Member, FileTensor | FileError>> {
+  const opened = new Map<Member, FileTensor | FileError>();
   let covered = 0;
   for (const member of [...members].sort((a, b) => a.offset - b.offset)) {
     const start = await dataStart(archive, member, directory);
@@ -93,52 +170,35 @@ export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
       throw archive.fail(member.at, `a member at byte ${covered} or later`, member.offset);
     }
     covered = start + member.compressed;
+    if (!member.name.endsWith(".npy")) continue;
+    archive.spend(member.at, 1000 + 2 * member.name.length);
+    const tensor = await openMember(archive, member, start).catch((error: FileError) => {
+      if (error.code !== "ZP_UNSUPPORTED_FILE") throw error;
+      return error;
+    });
+    opened.set(member, tensor);
   }
-  const unreadable = new Map<string, string>();
-  let refusal: unknown;
-  for (const member of members) {
-    if (!member.name.endsWith(".npy")) {
-      if (!member.name.endsWith("/")) unreadable.set(member.name, "no .npy file");
-      continue;
-    }
-    const name = member.name.slice(0, -4);
-    if (tensors.has(name) || unreadable.has(name))
-      throw archive.fail(member.at, "every member once", JSON.stringify(name));
-    budget.spend(member.at, 1000 + 2 * name.length);
-    const start = await dataStart(archive, member, directory);
-    try {
-      tensors.set(name, await openMember(archive, member, start, name));
-    } catch (error) {
-      const { code, found } = error as Partial<FileError>;
-      if (code !== "ZP_UNSUPPORTED_FILE") throw error;
-      unreadable.set(name, `of ${found}`);
-      refusal ??= error;
-    }
-  }
-  if (tensors.size === 0 && refusal !== undefined) throw refusal;
-  return { format: "npz", metadata: new Map(), tensors, unreadable };
+  return opened;
 }
 
-async function openMember(
-  archive: Archive,
-  member: Member,
-  start: number,
-  name: string,
-): Promise<FileTensor> {
+async function openMember(archive: Archive, member: Member, start: number): Promise<FileTensor> {
   const { where, source } = archive;
   const isStored = member.method === STORED;
-  const whole = isStored
-    ? sliceSource(source, start, member.size)
-    : {
-        size: member.size,
-        read: (_: number, length: number) => firstBytes(archive, member, start, length),
-      };
+  const whole = {
+    size: member.size,
+    read: (at: number, length: number) =>
+      isStored
+        ? archive.read(start + at, length)
+        : firstBytes(archive, member, start, at + length).then((bytes) => bytes.subarray(at)),
+  };
   const reader = new HeaderReader(`${where}: ${show(member.name)}`, whole);
   const header = await reader.run(() => parseNpyHeader(reader));
   const begin = header.headerLength;
   const chunks = () => slice(memberBytes(archive, member, start), begin, begin + header.byteLength);
   const span = isStored ? { source, offset: start + begin } : undefined;
-  return npyTensor(where, name, header, chunks, span);
+  // What is inflated is inflated once, as far as the memory allows.
+  const tileBytes = isStored ? undefined : archive.budget.maxBytes;
+  return npyTensor(where, tensorName(member), header, chunks, span, tileBytes);
 }
 
 /** Finds and reads the central directory. */
@@ -177,8 +237,9 @@ async function readDirectory(archive: Archive): Promise<{ members: Member[]; dir
     const expected = `a directory of ${count} members before byte ${end}`;
     throw archive.fail(end, expected, `${length} bytes at ${directory}`);
   }
+  archive.spend(directory, length);
   const bytes = await archive.read(directory, length);
-  return { members: parseDirectory(archive, bytes, directory, count, size), directory };
+  return { members: parseDirectory(archive, bytes, directory, count), directory };
 }
 
 /** A 64-bit integer. @param offset  of the field in the file */
@@ -193,10 +254,8 @@ function parseDirectory(
   bytes: Uint8Array,
   start: number,
   count: number,
-  size: number,
 ): Member[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const budget = new Budget(archive.where, size);
   const members: Member[] = [];
   let at = 0;
   for (let i = 0; i < count; i++) {
@@ -217,13 +276,14 @@ function parseDirectory(
     }
     const nameBytes = bytes.subarray(at + 46, nameEnd);
     const name = decodeText(nameBytes) ?? new TextDecoder("latin1").decode(nameBytes);
-    budget.spend(offset, 300 + 2 * name.length);
+    archive.spend(offset, 300 + 2 * name.length);
     const sizes = [24, 20, 42].map((field) => view.getUint32(at + field, true));
     readZip64(archive, view, nameEnd, extraEnd, start, sizes);
     const [uncompressed, compressed, local] = sizes;
     if (method === STORED && compressed !== uncompressed) {
       throw archive.fail(offset + 20, `${uncompressed} stored bytes`, compressed);
     }
+    archive.spend(offset, Math.max(0, uncompressed - MOST_HONEST * compressed));
     const crc = view.getUint32(at + 16, true);
     members.push({ name, at: offset, offset: local, method, crc, compressed, size: uncompressed });
     at = next;
@@ -277,9 +337,19 @@ async function firstBytes(
   start: number,
   length: number,
 ): Promise<Uint8Array> {
+  if (Math.max(member.size, member.compressed) <= WINDOW_BYTES) {
+    const small = await archive.read(start, member.compressed);
+    try {
+      const whole = inflateNow(small, member.size);
+      if (whole !== undefined) return whole.subarray(0, length);
+    } catch {
+      throw archive.fail(start, "deflated data", "other bytes");
+    }
+  }
   const bytes = new Uint8Array(length);
   let filled = 0;
-  for await (const chunk of memberBytes(archive, member, start)) {
+  const stored = archive.chunks(start, start + member.compressed);
+  for await (const chunk of inflate(archive, stored, start)) {
     const part = chunk.subarray(0, length - filled);
     bytes.set(part, filled);
     filled += part.length;

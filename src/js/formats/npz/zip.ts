@@ -32,6 +32,24 @@ export async function* through(
 
 const ignore = (): void => {};
 
+/** Node's module zlib, also in Deno and Bun. */
+interface Zlib {
+  inflateRawSync(bytes: Uint8Array, options: { readonly maxOutputLength: number }): Uint8Array;
+}
+
+/**
+ * Inflates a few bytes at once: streams take longer to be made than that.
+ * @param most  bytes of the result
+ * @returns undefined in engines without zlib
+ */
+export function inflateNow(bytes: Uint8Array, most: number): Uint8Array | undefined {
+  const { process } = globalThis as {
+    process?: { getBuiltinModule?: (name: string) => Zlib | undefined };
+  };
+  const zlib = process?.getBuiltinModule?.("node:zlib");
+  return zlib?.inflateRawSync(bytes, { maxOutputLength: Math.max(1, most) });
+}
+
 /** Feeds a transform piece by piece, as fast as it is read. */
 function transform(
   chunks: AsyncIterable<Uint8Array>,

@@ -2,6 +2,7 @@
 // Source: onnx 1.20, onnx.proto. Fields that are not named here are passed over, and kept by every edit.
 
 import { fieldOf } from "../../base/fields.js";
+import { Budget } from "../budget.js";
 import { checkSource, type FileTensor, fileError, renamedTensor, type Source } from "../source.js";
 import { OnnxTensor, type OpenExternal, STRING_TYPE, TensorParts, wrongWire } from "./tensor.js";
 import { BYTES, FIXED32, type Field, VARINT, WireReader } from "./wire.js";
@@ -130,6 +131,7 @@ interface Frame {
  * Reads the structure of an ONNX model; values of tensors stay in the file.
  * @param options.externalData  opens files of external data, when values in them are asked for
  * @param where  the called function, for messages
+ * @param budget  bounds the memory of the structure
  * @throws {RangeError} `ZP_INVALID_FILE` for files that are no protocol buffer, models without graph, IR version or
  * opset, tensors whose values do not fit their shape, and paths that leave the model's folder
  * For example `(await readOnnx(source)).graph.nodes.map((node) => node.opType)`.
@@ -138,9 +140,10 @@ export async function readOnnx(
   given: Source,
   options: { readonly externalData?: OpenExternal } = {},
   where = "readOnnx",
+  budget = new Budget(),
 ): Promise<OnnxModel> {
   const source = checkSource(where, given);
-  const parser = new Parser(new WireReader(where, source), options.externalData);
+  const parser = new Parser(new WireReader(where, source, budget), options.externalData);
   const parts = new ModelParts();
   await parser.run(parser.model(parts));
   const { irVersion, opsets, metadata, graph, functions } = parts;
@@ -176,9 +179,10 @@ export async function readTensorFile(
   given: Source,
   options: { readonly externalData?: OpenExternal } = {},
   where = "readTensorFile",
+  budget = new Budget(),
 ): Promise<OnnxTensorFile> {
   const source = checkSource(where, given);
-  const parser = new Parser(new WireReader(where, source), options.externalData);
+  const parser = new Parser(new WireReader(where, source, budget), options.externalData);
   const tensors = new Map<string, FileTensor>();
   const unreadable = new Map<string, string>();
   const done = (parts: TensorParts, tensor: OnnxTensor | undefined): void => {
@@ -268,7 +272,7 @@ class Parser {
   #message(open: (field: Field) => Frame, bytes = 300) {
     return (field: Field): Frame => {
       this.#wire(field, BYTES);
-      this.reader.budget.spend(field.start, bytes);
+      this.reader.spend(field.start, bytes);
       return open(field);
     };
   }
@@ -455,7 +459,7 @@ class Parser {
         const values: T[] = [];
         reader.at = inner.content;
         while (reader.at < inner.end) {
-          reader.budget.spend(inner.start, 12);
+          reader.spend(inner.start, 12);
           values.push(read(inner.end));
         }
         for (const value of values) list.push(value);

@@ -107,7 +107,7 @@ export class TensorParts {
       if (wire !== VARINT && wire !== BYTES) throw wrongWire(reader, field);
       const dims = [...this.dims];
       while (reader.at < end) {
-        reader.budget.spend(start, 16);
+        reader.spend(start, 16);
         dims.push(reader.count(end, "a dimension"));
         if (dims.length > MAX_RANK)
           throw fileError(reader.where, start, `at most ${MAX_RANK} dims`, "more");
@@ -121,7 +121,7 @@ export class TensorParts {
         last.end = end;
         last.fields++;
       } else {
-        reader.budget.spend(start, 100);
+        reader.spend(start, 100);
         this.runs.push({
           field: number,
           begin: isTagged ? start : content,

@@ -2,8 +2,8 @@
 // Source: protobuf.dev/programming-guides/encoding.
 
 import { rangeError } from "../../base/errors.js";
+import { Budget } from "../budget.js";
 import {
-  Budget,
   type ByteStream,
   decodeText,
   fileError,
@@ -40,7 +40,6 @@ export interface Field {
 
 /** Reads fields of a file through a window of it. */
 export class WireReader {
-  readonly budget: Budget;
   #base = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
@@ -51,8 +50,12 @@ export class WireReader {
   constructor(
     readonly where: string,
     readonly source: Source,
-  ) {
-    this.budget = new Budget(where, source.size);
+    readonly budget = new Budget(),
+  ) {}
+
+  /** Counts the memory of what is made of a field. */
+  spend(field: number, bytes: number): void {
+    this.budget.spend(this.where, field, bytes);
   }
 
   /** Runs a function that reads from `at` on; where the window ends, it starts again behind `complete()`. */
@@ -191,7 +194,7 @@ export class WireReader {
       throw fileError(this.where, field.content, `${what} of at most ${MAX_TEXT} bytes`, length);
     }
     const start = this.#take(length, field.end, what);
-    this.budget.spend(field.start, 2 * length + 32);
+    this.spend(field.start, 2 * length + 32);
     return this.#bytes.slice(start, start + length);
   }
 }

@@ -80,7 +80,7 @@ export class Model {
   /** @internal */
   constructor(
     document: ModelDocument,
-    metadata: ReadonlyMap<string, unknown>,
+    metadata: () => ReadonlyMap<string, unknown>,
     weights: readonly StoredWeight[],
     close: () => Promise<void>,
   ) {
@@ -93,9 +93,12 @@ export class Model {
     const inputs = document.format === "onnx" ? inputsOf(document.onnx) : [];
     fixFields<Model>(this, {
       ...{ format, tensors, inputs },
-      metadata: fixedMap("Model.metadata", metadata),
       unreadable: fixedMap("Model.unreadable", document.unreadable),
     });
+    // Made when it is asked for: texts of a tokenizer take many times their bytes in the file.
+    let made: ReadonlyMap<string, unknown> | undefined;
+    const get = () => (made ??= fixedMap("Model.metadata", metadata()));
+    define(this, "metadata", { get, enumerable: true });
   }
 
   #file(where: string, name: string): FileTensor {

@@ -1,17 +1,19 @@
 // openModel: a model file of any format -> named tensors, read when they are asked for.
 
-import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
+import { checkAbortSignal, checkChoice, checkFunction, wrongNumber } from "../../base/check.js";
 import { rangeError, stateError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { keepCore } from "../../core/init.js";
+import { Budget } from "../../formats/budget.js";
 import { JsonReader } from "../../formats/json.js";
 import { addressBeside, checkRelativePath, fileNameOf } from "../../formats/paths.js";
 import { MAX_HEADER } from "../../formats/safetensors.js";
 import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
+import { type Limits, TIMEOUT } from "./requests.js";
 import {
   type FileSource,
   guarded,
@@ -35,6 +37,17 @@ export interface OpenModelOptions {
    * or an address.
    */
   externalData?: ((path: string) => FileSource | Promise<FileSource>) | undefined;
+  /**
+   * Bytes of memory that all files of the model together may take for what is made of them: headers, metadata, lists of
+   * tensors, configuration; members of an npz file count by what they are larger than 16 times their compressed bytes.
+   * Default: 512 MiB. Also the largest file that a stream, or a server without ranges, gives as a whole; default: 4 GiB.
+   */
+  maxBytes?: number | undefined;
+  /**
+   * Milliseconds that a server may send nothing, and the longest time after which a busy one (429, 503) is tried again,
+   * up to four times. Infinity waits for ever. Default: 60,000.
+   */
+  timeout?: number | undefined;
 }
 
 const FORMATS: readonly ModelFormat[] = ["safetensors", "gguf", "onnx", "npy", "npz", "tfjs", "pb"];
@@ -72,12 +85,16 @@ export async function openModel(
   options?: OpenModelOptions,
 ): Promise<Model> {
   const where = "openModel";
-  const names = ["format", "signal", "externalData"];
+  const names = ["format", "signal", "externalData", "maxBytes", "timeout"];
   const given = checkOptions(where, options, names) as OpenModelOptions;
   const { signal, externalData } = given;
   checkFunction(where, "options.externalData", externalData);
   checkAbortSignal(where, signal);
   const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
+  const maxBytes = checkLimit(where, "options.maxBytes", given.maxBytes);
+  const timeout = checkLimit(where, "options.timeout", given.timeout) ?? TIMEOUT;
+  const limits = { signal, maxBytes, timeout };
+  const budget = new Budget(maxBytes, "options.maxBytes");
   const core = keepCore();
   const opened = new ModelFiles();
   const keep = (each: OpenedSource, path?: string): OpenedSource =>
@@ -85,7 +102,7 @@ export async function openModel(
   const close = (): Promise<void> => opened.close();
   try {
     const path = await source;
-    const file = keep(await openMain(where, path, signal));
+    const file = keep(await openMain(where, path, limits));
     const format = wanted === "auto" ? await formatOf(where, file) : (wanted as ModelFormat);
     // A file without path or address, such as a Blob with a name, has no files beside it, except by options.externalData.
     const name = typeof path === "string" || isURL(path) ? file.name : undefined;
@@ -96,7 +113,8 @@ export async function openModel(
         const problem = `options.externalData gives no file for ${JSON.stringify(path)}`;
         throw stateError("ZP_LOAD_FAILED", where, problem);
       }
-      return keep(await openSource(where, beside, signal), path);
+      budget.spend(where, 0, BYTES_OF_FILE);
+      return keep(await openSource(where, beside, limits), path);
     };
     // Opened once each, unless that fails.
     const others = new Map<string, Promise<Source>>();
@@ -109,6 +127,7 @@ export async function openModel(
       other.catch(() => others.delete(path));
       return other;
     };
+    const besides = new Set<string>();
     const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
       if (!hasFolder) return undefined;
       const found = await openBeside(name).catch((error: unknown) => {
@@ -120,13 +139,15 @@ export async function openModel(
         const problem = `${JSON.stringify(name)} beside the model has ${found.size} bytes, and at most ${MAX_BESIDE} are read`;
         throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
       }
+      if (!besides.has(name)) budget.spend(`${where}: ${name}`, 0, found.size);
+      besides.add(name);
       // options.externalData may give no bytes for a file that it does not have.
       if (externalData !== undefined && found.size === 0) return undefined;
       return await readBytes(where, found, 0, found.size);
     };
     const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
     const read = READERS[format];
-    const found = await read({ ...{ file, fileName, openBeside, readBeside, core } });
+    const found = await read({ ...{ file, fileName, openBeside, readBeside, core, budget } });
     const { metadata, tensors, document, weights } = found;
     const own = {
       ...{ ...document, fileName, source: file, files: tensors, readBeside, opened, core },
@@ -149,30 +170,67 @@ function isMissing(error: unknown): boolean {
 /** The largest file beside the model that is read as a whole, in bytes. */
 const MAX_BESIDE = 2 ** 26;
 
+/** About the memory of an open file: the first bytes of an address are held. */
+const BYTES_OF_FILE = 2 ** 16;
+
+/** A limit: a number above 0, or Infinity. */
+function checkLimit(where: string, argument: string, value: unknown): number | undefined {
+  if (value === undefined || (typeof value === "number" && value > 0)) return value;
+  throw wrongNumber("ZP_INVALID_OPTION", where, argument, "a number above 0", value);
+}
+
 const isURL = (value: unknown): boolean => value instanceof URL;
 
 /** Opens a file, or the main file of a folder. */
-async function openMain(
-  where: string,
-  source: unknown,
-  signal: PlatformAbortSignal | undefined,
-): Promise<OpenedSource> {
-  if (!(await isFolder(source))) return await openSource(where, source, signal);
+async function openMain(where: string, source: unknown, limits: Limits): Promise<OpenedSource> {
+  if (isAddressOfFolder(source)) return await openFolderAt(where, String(source), limits);
+  if (!(await isFolder(source))) return await openSource(where, source, limits);
   const folder = String(source).replace(/[/\\]$/, "");
   for (const name of FOLDER_FILES) {
-    const found = await openSource(where, `${folder}/${name}`, signal).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-    });
+    const found = await openIfThere(where, `${folder}/${name}`, limits);
     if (found !== undefined) return found;
   }
   const names = await namesIn(source);
   for (const ending of FOLDER_ENDINGS) {
     const [name, ...more] = names.filter((each) => ending.test(each));
     if (name !== undefined && more.length === 0) {
-      return await openSource(where, `${folder}/${name}`, signal);
+      return await openSource(where, `${folder}/${name}`, limits);
     }
   }
   const problem = `${source} is a folder without any of ${FOLDER_FILES.join(", ")}; name the file in it`;
+  throw stateError("ZP_LOAD_FAILED", where, problem);
+}
+
+/** @returns undefined if there is no file */
+async function openIfThere(
+  where: string,
+  source: string,
+  limits: Limits,
+): Promise<OpenedSource | undefined> {
+  return await openSource(where, source, limits).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    return undefined;
+  });
+}
+
+/** Whether a source is an address that ends with a slash. */
+const isAddressOfFolder = (source: unknown): boolean =>
+  (typeof source === "string" || isURL(source)) &&
+  isAddress(String(source)) &&
+  !/^(file|data|blob):/i.test(String(source)) &&
+  /^[^?#]*\/([?#]|$)/.test(String(source));
+
+/** Opens the main file of a folder at an address, or what the server has at the address itself. */
+async function openFolderAt(where: string, folder: string, limits: Limits): Promise<OpenedSource> {
+  for (const name of FOLDER_FILES) {
+    const address = addressBeside(folder, name) as string;
+    const found = await openIfThere(where, address, limits);
+    if (found !== undefined) return found;
+  }
+  const file = await openIfThere(where, folder, limits);
+  const [first] = file === undefined ? [] : await readBytes(where, file, 0, Math.min(1, file.size));
+  if (file !== undefined && first !== "<".charCodeAt(0)) return file;
+  const problem = `${folder} has none of ${FOLDER_FILES.join(", ")}; name the file in it, as no server lists its files`;
   throw stateError("ZP_LOAD_FAILED", where, problem);
 }
 
@@ -214,13 +272,18 @@ const NO_MODELS: readonly (readonly [start: string, at: number, problem: string]
   ["\x28\xb5\x2f\xfd", 0, "a Zstandard file: unpack it first"],
 ];
 
+const isBlank = (byte: number): boolean => [0x20, 0x09, 0x0a, 0x0d].includes(byte);
+
 /** The format by the first bytes. */
 async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat> {
   const head = await readBytes(where, file, 0, Math.min(32, file.size));
   if (startsWith(head, "GGUF")) return "gguf";
   if (startsWith(head, "\x93NUMPY")) return "npy";
   if (startsWith(head, "PK")) return "npz";
-  if (startsWith(head, "{", 8)) return "safetensors";
+  // The length of a header ends with zeros; blanks before the header are let pass, as the reference does.
+  if (startsWith(head, "{", 8) || (startsWith(head, "\0\0\0\0", 4) && isBlank(head[8]))) {
+    return "safetensors";
+  }
   const [json] = /^\s*[{[]/.exec(String.fromCharCode(...head)) ?? [];
   if (json?.endsWith("{")) return (await isShardIndex(where, file)) ? "safetensors" : "tfjs";
   if (json !== undefined) return "tfjs";

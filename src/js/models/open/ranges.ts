@@ -28,21 +28,15 @@ export function contentRange({ status, headers }: Response): ContentRange | unde
  * @returns the bytes; how many there were, if fewer came; undefined if more did, of which no more than a chunk is read
  */
 export async function bodyOfLength(
-  { body }: Response,
+  body: AsyncIterable<Uint8Array>,
   length: number,
 ): Promise<Uint8Array | number | undefined> {
   const bytes = new Uint8Array(length);
-  const reader = body?.getReader();
   let filled = 0;
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true };
-    if (done || value === undefined) return filled === length ? bytes : filled;
-    if (value.length > length - filled) {
-      // The rest of the body ends by itself.
-      reader?.cancel().catch(() => undefined);
-      return undefined;
-    }
-    bytes.set(value, filled);
-    filled += value.length;
+  for await (const chunk of body) {
+    if (chunk.length > length - filled) return undefined;
+    bytes.set(chunk, filled);
+    filled += chunk.length;
   }
+  return filled === length ? bytes : filled;
 }

@@ -2,6 +2,7 @@
 
 import { isLattice } from "../../base/block-types.js";
 import type { KeptCore } from "../../core/init.js";
+import type { Budget } from "../../formats/budget.js";
 import { readSafetensors, readShardIndex, type Safetensors } from "../../formats/safetensors.js";
 import {
   type FileTensor,
@@ -30,11 +31,14 @@ interface Files {
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
   /** Dequantizes values. */
   readonly core: KeptCore;
+  /** Bounds the memory of what is made of all files. */
+  readonly budget: Budget;
 }
 
 /** The result of a reader of any format. */
 interface ReadModel {
-  readonly metadata: ReadonlyMap<string, unknown>;
+  /** Makes the metadata, which may be large. */
+  readonly metadata: () => ReadonlyMap<string, unknown>;
   readonly tensors: ReadonlyMap<string, FileTensor>;
   readonly document: FormatDocument;
   /** Tensors that are quantized by a layout of several tensors. */
@@ -46,24 +50,25 @@ interface ReadModel {
 /** The reader of each format. */
 export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<ReadModel> } = {
   safetensors: readSafetensorsModel,
-  async gguf({ file, fileName, openBeside }) {
+  async gguf({ file, fileName, openBeside, budget }) {
     const [{ readGGUF }, { joinSplits }] = await loadModule(
       where,
       Promise.all([import("../../formats/gguf/read.js"), import("../../formats/gguf/splits.js")]),
     );
-    const gguf = await joinSplits(await readGGUF(file, where), fileName, openBeside, where);
+    const first = await readGGUF(file, where, budget);
+    const gguf = await joinSplits(first, fileName, openBeside, where, budget);
     if ([...gguf.tensors.values()].some(({ dtype }) => isLattice(dtype))) await loadLattices(where);
-    const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
+    const metadata = () => new Map(Array.from(gguf.metadata, ([key, { value }]) => [key, value]));
     const document = { format: "gguf", gguf } as const;
-    return { metadata: new Map(values), tensors: gguf.tensors, document, weights: [] };
+    return { metadata, tensors: gguf.tensors, document, weights: [] };
   },
-  async onnx({ file, openBeside }) {
+  async onnx({ file, openBeside, budget }) {
     const [{ readOnnx }, { findWeightsOfOnnx }] = await loadModule(
       where,
       Promise.all([import("../../formats/onnx/read.js"), import("../stored/onnx.js")]),
     );
     // Each is opened when a value in it is read.
-    const onnx = await readOnnx(file, { externalData: openBeside }, where);
+    const onnx = await readOnnx(file, { externalData: openBeside }, where, budget);
     const weights = findWeightsOfOnnx(onnx);
     const document = { format: "onnx", onnx, openExternal: openBeside } as const;
     // Tensors of nodes, and of graphs in graphs, have names of their own in the model.
@@ -71,40 +76,42 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       onnx.tensors,
       ([name, tensor]) => [name, renamedTensor(tensor, name)] as const,
     );
-    return { metadata: onnx.metadata, tensors: new Map(named), document, weights };
+    return { metadata: () => onnx.metadata, tensors: new Map(named), document, weights };
   },
-  async pb({ file, openBeside }) {
+  async pb({ file, openBeside, budget }) {
     const { readTensorFile } = await loadModule(where, import("../../formats/onnx/read.js"));
-    const found = await readTensorFile(file, { externalData: openBeside }, where);
-    return { ...found, document: { format: "pb" }, weights: [] };
+    const options = { externalData: openBeside };
+    const { metadata, ...found } = await readTensorFile(file, options, where, budget);
+    return { ...found, metadata: () => metadata, document: { format: "pb" }, weights: [] };
   },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
-    return { ...(await readNpy(file, where)), document: { format: "npy" }, weights: [] };
+    const { metadata, tensors } = await readNpy(file, where);
+    return { metadata: () => metadata, tensors, document: { format: "npy" }, weights: [] };
   },
-  async npz({ file }) {
+  async npz({ file, budget }) {
     const { readNpz } = await loadModule(where, import("../../formats/npz/read.js"));
-    return { ...(await readNpz(file, where)), document: { format: "npz" }, weights: [] };
+    const { metadata, ...found } = await readNpz(file, where, budget);
+    return { ...found, metadata: () => metadata, document: { format: "npz" }, weights: [] };
   },
-  async tfjs({ file, openBeside }) {
+  async tfjs({ file, openBeside, budget }) {
     const [{ readTfjs }, { findTfjsWeights }] = await loadModule(
       where,
       Promise.all([import("../../formats/tfjs.js"), import("../stored/tfjs.js")]),
     );
-    const tfjs = await readTfjs(file, openBeside, where);
+    const tfjs = await readTfjs(file, openBeside, where, budget);
     const weights = findTfjsWeights(tfjs.tensors);
-    return { ...tfjs, document: { format: "tfjs", tfjs }, weights };
+    const metadata = () => tfjs.metadata;
+    return { ...tfjs, metadata, document: { format: "tfjs", tfjs }, weights };
   },
 };
 
 async function readSafetensorsModel(files: Files): Promise<ReadModel> {
-  const { file, fileName, openBeside, readBeside } = files;
-  const head = await readBytes(where, file, 0, Math.min(9, file.size));
-  // A header starts with its length, an index of shards with a brace.
-  const isIndex = head[0] === BRACE && head[8] !== BRACE;
-  const read = isIndex
-    ? await readShards(file, fileName, openBeside)
-    : await readOneFile(file, fileName);
+  const { file, readBeside, budget } = files;
+  const head = await readBytes(where, file, 0, Math.min(8, file.size));
+  // A header starts with its length, which ends with zeros; an index of shards is text.
+  const isIndex = /^\s*\{/.test(String.fromCharCode(...head)) && !head.includes(0);
+  const read = isIndex ? await readShards(files) : await readOneFile(files);
   const { shards } = read.document;
   // Each shard has its own structure.
   const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
@@ -112,39 +119,34 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   if (structured.length > 0) {
     const { findSavedWeights } = await loadModule(where, import("../stored/saved.js"));
     for (const { metadata, tensors } of structured) {
-      weights.push(...findSavedWeights(metadata, tensors, files.core));
+      weights.push(...findSavedWeights(metadata, tensors, files.core, budget));
     }
   }
   // A file of quantizeModel has both: it keeps the weights of a checkpoint that are quantized already as they are.
   const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
   const { findCheckpointWeights } = await loadModule(where, import("../stored/checkpoints.js"));
-  weights.push(...(await findCheckpointWeights(others, readBeside, read.metadata)));
-  return { ...read, weights };
+  weights.push(...(await findCheckpointWeights(others, readBeside, read.metadata, budget)));
+  return { ...read, metadata: () => read.metadata, weights };
 }
 
-const BRACE = 0x7b;
-
-async function readOneFile(file: Source, fileName: string | undefined) {
-  const { metadata, tensors } = await readSafetensors(file, where);
+async function readOneFile({ file, fileName, budget }: Files) {
+  const { metadata, tensors } = await readSafetensors(file, where, budget);
   const shard = { file: fileName ?? "model.safetensors", metadata, tensors };
   const document = { format: "safetensors", shards: [shard], index: undefined } as const;
   return { metadata, tensors, document };
 }
 
 /** The tensors of all shards of an index. */
-async function readShards(
-  file: Source,
-  fileName: string | undefined,
-  openBeside: (path: string) => Promise<Source>,
-) {
-  const { weightMap } = await readShardIndex(file, where);
+async function readShards({ file, fileName, openBeside, budget }: Files) {
+  const { weightMap } = await readShardIndex(file, where, budget);
   const files = new Map<string, Safetensors>();
   const metadata = new Map<string, unknown>();
   const tensors = new Map<string, FileTensor>();
   for (const [name, path] of weightMap) {
     const file =
-      files.get(path) ?? (await readSafetensors(await openBeside(path), `${where}: ${path}`));
+      files.get(path) ??
+      (await readSafetensors(await openBeside(path), `${where}: ${path}`, budget));
     files.set(path, file);
     for (const [key, value] of file.metadata) metadata.set(key, value);
     const tensor = file.tensors.get(name);

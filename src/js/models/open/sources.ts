@@ -12,8 +12,9 @@ import type {
 } from "../../base/platform.js";
 import { arrayName, checkAttached, detached } from "../../base/typed-arrays.js";
 import { bytesSource, checkSource, readBytes, type Source } from "../../formats/source.js";
+import { openAddress } from "./addresses.js";
 import { BlobReader, bytesOfBlob } from "./blob-reader.js";
-import { bodyOfLength, contentRange } from "./ranges.js";
+import { blobOf, bodyOf, chunksOf, type Limits, TIMEOUT } from "./requests.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -71,23 +72,27 @@ const closeNothing = async (): Promise<void> => {};
 const isOf = (name: string, value: unknown): boolean =>
   Object.prototype.toString.call(value) === `[object ${name}]`;
 
-/** Opens a source. @param signal  rejects with its reason once it is aborted */
+/** Opens a source. @param limits  of what is waited for and held */
 export async function openSource(
   where: string,
   given: unknown,
-  signal?: PlatformAbortSignal,
+  limits: Limits = { timeout: TIMEOUT },
 ): Promise<OpenedSource> {
   const source = await given;
+  const { signal } = limits;
   signal?.throwIfAborted();
   if (typeof source === "string" || source instanceof URL) {
     const address = addressOf(source);
     return address === undefined
       ? await openFile(where, source)
-      : await openAddress(where, address, signal);
+      : await fromAddress(where, address, limits);
   }
-  if (isOf("Response", source)) return fromBlob(await bodyOf(where, source as Response));
+  if (isOf("Response", source)) return fromBlob(await bodyOf(where, source as Response, limits));
   if (isOf("ReadableStream", source)) {
-    return fromBlob(await new Response(source as ReadableStream).blob());
+    // The caller knows how long its own stream may take.
+    const own = { signal, timeout: Number.POSITIVE_INFINITY };
+    const chunks = chunksOf(where, "source", source as ReadableStream, own);
+    return fromBlob(await blobOf(where, chunks, limits));
   }
   if (isOf("Blob", source) || isOf("File", source)) return fromBlob(source as Blob);
   if (isOf("ArrayBuffer", source) || isOf("SharedArrayBuffer", source))
@@ -96,7 +101,7 @@ export async function openSource(
   if (
     typeof (source as Partial<AsyncIterable<unknown>> | null)?.[Symbol.asyncIterator] === "function"
   ) {
-    return fromBlob(await blobOf(where, source as AsyncIterable<unknown>, signal));
+    return fromBlob(await blobOf(where, source as AsyncIterable<unknown>, limits));
   }
   const random = source as Partial<RandomAccess> | null;
   if (typeof random === "object" && typeof random?.read === "function") {
@@ -149,21 +154,10 @@ function fromBytes(where: string, bytes: Uint8Array): OpenedSource {
   return { size: source.size, read, name: undefined, isFresh: false, close: closeNothing };
 }
 
-/** All bytes of a stream, such as Node's; chunks are copied, as they may be memory that comes again. @throws {TypeError} `ZP_INVALID_OPTION` for text and other chunks */
-async function blobOf(
-  where: string,
-  stream: AsyncIterable<unknown>,
-  signal: PlatformAbortSignal | undefined,
-): Promise<Blob> {
-  const chunks: Blob[] = [];
-  for await (const chunk of stream) {
-    signal?.throwIfAborted();
-    if (arrayName(chunk) !== "Uint8Array") {
-      throw wrongKind("ZP_INVALID_OPTION", where, "each chunk of source", "a Uint8Array", chunk);
-    }
-    chunks.push(new Blob([new Uint8Array(chunk as Uint8Array)]));
-  }
-  return new Blob(chunks);
+async function fromAddress(where: string, address: string, limits: Limits): Promise<OpenedSource> {
+  const { content, version } = await openAddress(where, address, limits);
+  const own = "arrayBuffer" in content ? fromBlob(content) : content;
+  return { isFresh: true, close: closeNothing, ...own, name: address, version };
 }
 
 function fromBlob(blob: Blob): OpenedSource {
@@ -300,105 +294,6 @@ async function openFile(where: string, path: string | URL): Promise<OpenedSource
 /** The version of a local file. Its size is part of it, as times of some file systems are coarse. */
 function versionOf({ size, dev, ino, mtimeNs, ctimeNs }: NodeStat): FileVersion {
   return { state: [size, ino, mtimeNs, ctimeNs].join(" "), id: `${dev}:${ino}` };
-}
-
-/** The body of a response. @throws {Error} `ZP_LOAD_FAILED` unless its status is ok */
-async function bodyOf(
-  where: string,
-  response: Response,
-  signal?: PlatformAbortSignal,
-): Promise<Blob> {
-  if (response.ok) {
-    try {
-      return await response.blob();
-    } catch (cause) {
-      signal?.throwIfAborted();
-      throw stateError("ZP_LOAD_FAILED", where, `the body of ${response.url} was cut off`, cause);
-    }
-  }
-  await response.body?.cancel();
-  const status = `${response.status} ${response.statusText}`.trim();
-  throw stateError("ZP_LOAD_FAILED", where, `${response.url || "the response"} answers ${status}`);
-}
-
-/** Opens an address: by ranges, if the server has them; otherwise the whole file is read. */
-async function openAddress(
-  where: string,
-  address: string,
-  signal: PlatformAbortSignal | undefined,
-): Promise<OpenedSource> {
-  const options = (headers: Record<string, string>): RequestInit =>
-    signal === undefined ? { headers } : { headers, signal };
-  const request = async (headers: Record<string, string>): Promise<Response> => {
-    try {
-      return await fetch(address, options(headers));
-    } catch (cause) {
-      signal?.throwIfAborted();
-      throw stateError("ZP_LOAD_FAILED", where, `${address} could not be fetched`, cause);
-    }
-  };
-  const failed = (problem: string, cause?: unknown): Error =>
-    stateError("ZP_LOAD_FAILED", where, `${address} ${problem}`, cause);
-  /** The bytes of a range. @throws {Error} `ZP_LOAD_FAILED` if they are cut off, or others come behind them */
-  const rangeOf = async (response: Response, length: number): Promise<Uint8Array> => {
-    const body = await bodyOfLength(response, length).catch((cause: unknown) => {
-      signal?.throwIfAborted();
-      throw stateError("ZP_LOAD_FAILED", where, `the body of ${address} was cut off`, cause);
-    });
-    if (body instanceof Uint8Array) return body;
-    throw failed(`answers ${body ?? "more"} bytes where it names ${length} in Content-Range`);
-  };
-  // Ranges of blob: lack their last byte in Node 20, and the bytes are there.
-  const first = await request(
-    /^(data|blob):/i.test(address) ? {} : { Range: `bytes=0-${HEAD_BYTES - 1}` },
-  );
-  const range = contentRange(first);
-  const size = range?.total;
-  if (range === undefined || size === undefined || range.from > 0 || range.length > HEAD_BYTES) {
-    // A range of a file of unknown length is not the whole file.
-    const isPart = first.status === 206;
-    if (isPart) await first.body?.cancel();
-    const whole = isPart ? await request({}) : first;
-    if (whole.status === 206) {
-      await whole.body?.cancel();
-      throw failed("answers 206, a part of the file, where the whole file was asked for");
-    }
-    const blob = await bodyOf(where, whole, signal);
-    return { ...fromBlob(blob), name: address, version: versionOfAddress(whole, blob.size) };
-  }
-  const version = first.headers.get("etag") ?? first.headers.get("last-modified");
-  const head = await rangeOf(first, range.length);
-  // Without If-Range: servers of other origins would have to allow it, and the answer names its version itself.
-  const read = async (offset: number, length: number): Promise<Uint8Array> => {
-    if (offset + length <= head.length) return head.subarray(offset, offset + length);
-    const response = await request({ Range: `bytes=${offset}-${offset + length - 1}` });
-    const now = response.headers.get("etag") ?? response.headers.get("last-modified");
-    const found = contentRange(response);
-    let problem: string | undefined;
-    if (response.status !== 206) problem = `answers ${response.status} while it is read`;
-    else if (now !== version || (found?.total ?? size) !== size) {
-      problem = "has changed while it is read";
-    } else if (found?.from !== offset || found.length !== length) {
-      const said = response.headers.get("content-range") ?? "no Content-Range";
-      problem = `answers ${said} where bytes ${offset}-${offset + length - 1} were asked for`;
-    }
-    if (problem === undefined) return await rangeOf(response, length);
-    await response.body?.cancel();
-    throw failed(problem);
-  };
-  return {
-    ...{ size, read, name: address, isFresh: true, version: versionOfAddress(first, size) },
-    close: closeNothing,
-  };
-}
-
-/** Bytes of an address that are read when it is opened. */
-const HEAD_BYTES = 2 ** 16;
-
-/** The version of the file at an address; undefined if the server names none. */
-function versionOfAddress({ headers }: Response, size: number): FileVersion | undefined {
-  const name = headers.get("etag") ?? headers.get("last-modified");
-  return name === null ? undefined : { state: `${size} ${name}` };
 }
 
 /** A source whose reads fail once a signal is aborted, or it was closed. */

@@ -2,15 +2,18 @@
 
 import { checkAbortSignal } from "../../base/check.js";
 import { type ErrorCode, rangeError, type ZeropointError } from "../../base/errors.js";
+import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import type { Core } from "../../core/core.js";
 import { binderOf } from "../../core/create.js";
 import { activeCore, runOn } from "../../core/init.js";
+import { readJson } from "../../formats/json.js";
 import { readSafetensors } from "../../formats/safetensors.js";
-import { fileError, readBytes } from "../../formats/source.js";
+import { type FileError, fileError, readBytes } from "../../formats/source.js";
 import type { TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
+import { TIMEOUT } from "../open/requests.js";
 import { checkReadable, type FileSource, guarded, openSource } from "../open/sources.js";
 import {
   type LoadedTensor,
@@ -63,7 +66,11 @@ export async function loadOn(
   checkAbortSignal(where, signal);
   if (functions !== undefined) checkObject(where, "options.functions", functions);
   const own = Object.assign(Object.create(null), functions) as Record<string, unknown>;
-  const file = guarded(where, await openSource(where, source, signal), signal);
+  const file = guarded(
+    where,
+    await openSource(where, source, { signal, timeout: TIMEOUT }),
+    signal,
+  );
   try {
     const { metadata, tensors } = await readSafetensors(file, where);
     const structure = parseStructure(where, metadata.get(STRUCTURE_KEY));
@@ -114,17 +121,18 @@ function parseStructure(where: string, text: string | undefined): unknown {
   }
   let parsed: { readonly version?: unknown; readonly thing?: unknown } | null;
   try {
-    parsed = JSON.parse(text) as typeof parsed;
+    parsed = readJson(where, new TextEncoder().encode(text)) as typeof parsed;
   } catch (cause) {
+    if ((cause as FileError).code === "ZP_UNSUPPORTED_FILE") throw cause;
     throw Object.assign(fileError(where, 8, "JSON in __metadata__", "another text"), { cause });
   }
   const version = parsed?.version;
   if (Number.isInteger(version) && (version as number) > STRUCTURE_VERSION) {
-    const problem = `the file is of version ${version}; this is the reader of ${STRUCTURE_VERSION}`;
+    const problem = `the file is of version ${show(version)}; this is the reader of ${STRUCTURE_VERSION}`;
     throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
   }
   if (version !== STRUCTURE_VERSION) {
-    throw fileError(where, 8, `version ${STRUCTURE_VERSION} in __metadata__`, String(version));
+    throw fileError(where, 8, `version ${STRUCTURE_VERSION} in __metadata__`, show(version));
   }
   return parsed?.thing;
 }

@@ -1,6 +1,7 @@
 // Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ,
 // bitsandbytes; and those whose quantization is unknown.
 
+import type { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
 import { findBlockWeights } from "../../formats/layouts/checkpoints/bitsandbytes.js";
@@ -40,31 +41,34 @@ type ReadBeside = (path: string) => Promise<Uint8Array | undefined>;
  * Parsed JSON of a file beside the model; undefined if there is none.
  * @throws {RangeError} `ZP_INVALID_FILE` if it is no JSON
  */
-async function jsonOf(readBeside: ReadBeside, path: string): Promise<unknown> {
+async function jsonOf(readBeside: ReadBeside, path: string, budget: Budget): Promise<unknown> {
   const bytes = await readBeside(path);
-  return bytes && readJson(`openModel: ${path}`, bytes);
+  return bytes && readJson(`openModel: ${path}`, bytes, budget);
 }
 
 /**
  * The quantization that the files beside a checkpoint describe: config.json, or the older files of AutoGPTQ and AutoAWQ, or
  * ModelOpt's.
  */
-async function configOf(readBeside: ReadBeside): Promise<QuantizationConfig | undefined> {
-  const found = describeQuantization(await jsonOf(readBeside, "config.json"));
+async function configOf(
+  readBeside: ReadBeside,
+  budget: Budget,
+): Promise<QuantizationConfig | undefined> {
+  const found = describeQuantization(await jsonOf(readBeside, "config.json", budget));
   if (found !== undefined) return found;
-  const gptq = await jsonOf(readBeside, "quantize_config.json");
+  const gptq = await jsonOf(readBeside, "quantize_config.json", budget);
   if (Object(gptq) === gptq) {
     const own = { quant_method: "gptq", ...(gptq as object) };
     return describeQuantization({ quantization_config: own });
   }
-  const awq = await jsonOf(readBeside, "quant_config.json");
+  const awq = await jsonOf(readBeside, "quant_config.json", budget);
   if (Object(awq) === awq) {
     const { w_bit: bits, q_group_size: group_size, version } = awq as Record<string, unknown>;
     return describeQuantization({
       quantization_config: { quant_method: "awq", bits, group_size, version },
     });
   }
-  const modelopt = await jsonOf(readBeside, "hf_quant_config.json");
+  const modelopt = await jsonOf(readBeside, "hf_quant_config.json", budget);
   const { quantization } = Object(modelopt) as Record<string, unknown>;
   if (Object(quantization) !== quantization) return undefined;
   return describeQuantization({
@@ -83,26 +87,29 @@ const MLX_FORMS = ["bits and group size, which a config.json beside it tells"];
 /** Text about the quantization of each module in a file's metadata, as ComfyUI has it. */
 const METADATA_KEY = "_quantization_metadata";
 
-function markersIn(metadata: ReadonlyMap<string, unknown>): Map<string, unknown> {
+function markersIn(metadata: ReadonlyMap<string, unknown>, budget: Budget): Map<string, unknown> {
   const text = metadata.get(METADATA_KEY);
   if (typeof text !== "string") return new Map();
-  const given = readJson(`openModel: ${METADATA_KEY}`, new TextEncoder().encode(text));
+  const given = readJson(`openModel: ${METADATA_KEY}`, new TextEncoder().encode(text), budget);
   const { layers } = Object(given) as { readonly layers?: unknown };
   return new Map(Object.entries(Object(layers) as object));
 }
 
 /**
  * Finds the quantized weights of a checkpoint, and the tensors that look like parts of such weights and are of no layout.
+ * @param budget  bounds the memory of configurations and markers
  * @throws {RangeError} `ZP_INVALID_FILE` if the configuration beside it cannot be read
  */
 export async function findCheckpointWeights(
   files: ReadonlyMap<string, FileTensor>,
   readBeside: ReadBeside,
-  metadata: ReadonlyMap<string, unknown> = new Map(),
+  metadata: ReadonlyMap<string, unknown>,
+  budget: Budget,
 ): Promise<StoredWeight[]> {
   const isPlain = [...files.values()].every(({ dtype }) => ORDINARY.includes(dtype));
-  if (isPlain && findUnclaimed(files, [], undefined, new Map()).reasons.size === 0) return [];
-  const config = await configOf(readBeside);
+  if (isPlain && findUnclaimed(budget, files, [], undefined, new Map()).reasons.size === 0)
+    return [];
+  const config = await configOf(readBeside, budget);
   const blocks = findBlockWeights(files);
   const found = findQuantizedWeights(files, config);
   const part = (name: string): FileTensor => files.get(name) as FileTensor;
@@ -111,8 +118,9 @@ export async function findCheckpointWeights(
       ...found.flatMap(({ parts }) => [parts.shape, parts.marker]),
       ...blocks.map(({ parts }) => parts.state),
     ].flatMap((name) => (name === undefined ? [] : [part(name)])),
+    budget,
   );
-  const markers = markersIn(metadata);
+  const markers = markersIn(metadata, budget);
   const unreadable = new Map<string, readonly string[]>();
   const noted = new Map<string, readonly string[]>();
   const claims: { readonly parts: readonly string[]; readonly weight: StoredWeight }[] = [];
@@ -152,7 +160,7 @@ export async function findCheckpointWeights(
       unreadable.set(name, [METADATA_KEY]);
     }
   }
-  const { reasons, companions, dropped } = findUnclaimed(files, claims, config, unreadable);
+  const { reasons, companions, dropped } = findUnclaimed(budget, files, claims, config, unreadable);
   const beside = [...companions];
   return [
     ...claims.filter((each) => !dropped.has(each)).map(({ weight }) => weight),

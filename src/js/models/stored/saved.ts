@@ -1,8 +1,10 @@
 // Quantized tensors of files that save wrote.
 
 import { type KeptCore, runOn } from "../../core/init.js";
+import type { Budget } from "../../formats/budget.js";
 import { bytesOf, type FileDType } from "../../formats/dtypes.js";
-import type { FileTensor } from "../../formats/source.js";
+import { readJson } from "../../formats/json.js";
+import type { FileError, FileTensor } from "../../formats/source.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { aroundAxis, sizeOf } from "../../tensor/shape.js";
@@ -15,26 +17,38 @@ type Node = Readonly<Record<string, unknown>>;
 /** Fields of a node that name tensors. */
 const PARTS = ["codes", "scale", "zeroPoint", "offset"];
 
-/** Finds the quantized tensors in the structure that save wrote, if it did. @param core  reads their values */
+/**
+ * Finds the quantized tensors in the structure that save wrote, if it did.
+ * @param core  reads their values
+ * @throws {RangeError} `ZP_UNSUPPORTED_FILE` beyond the budget
+ */
 export function findSavedWeights(
   metadata: ReadonlyMap<string, unknown>,
   files: ReadonlyMap<string, FileTensor>,
   core: KeptCore,
+  budget: Budget,
 ): StoredWeight[] {
-  return nodesIn(metadata.get(STRUCTURE_KEY)).flatMap((node) => savedOf(node, files, core) ?? []);
+  const nodes = nodesIn(metadata.get(STRUCTURE_KEY), budget);
+  return nodes.flatMap((node) => savedOf(node, files, core) ?? []);
 }
 
-function nodesIn(text: unknown): Node[] {
-  const nodes: Node[] = [];
+function nodesIn(text: unknown, budget: Budget): Node[] {
+  let structure: unknown;
   try {
-    JSON.parse(String(text), (_, value: unknown) => {
-      const { kind } = Object(value) as { kind?: unknown };
-      if (kind === "quantized" || kind === "torch") nodes.push(value as Node);
-      return value;
-    });
-  } catch {
+    structure = readJson("openModel", new TextEncoder().encode(String(text)), budget);
+  } catch (error) {
+    if ((error as FileError).code === "ZP_UNSUPPORTED_FILE") throw error;
     // Not a file of save: the tensors are read as stored.
+    return [];
   }
+  const nodes: Node[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const part of Object.values(value)) visit(part);
+    const { kind } = value as { kind?: unknown };
+    if (kind === "quantized" || kind === "torch") nodes.push(value as Node);
+  };
+  visit(structure);
   return nodes;
 }
 

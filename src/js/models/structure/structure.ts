@@ -3,9 +3,9 @@
 import { rangeError, typeError, type ZeropointError } from "../../base/errors.js";
 import { show, showShape } from "../../base/format-value.js";
 import type { Bind } from "../../core/create.js";
+import { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import {
-  Budget,
   type ByteStream,
   type FileError,
   fileError,
@@ -109,7 +109,7 @@ export class StructureReader {
     readonly bind: Bind = (value) => value,
   ) {
     this.#tensors = new Map(tensors);
-    this.#budget = new Budget(where, size);
+    this.#budget = new Budget(size + 48 * 2 ** 20);
   }
 
   /** Enters a nested node. */
@@ -122,7 +122,7 @@ export class StructureReader {
 
   /** Limits the memory of objects that are made from small parts of the file. */
   spend(bytes: number): void {
-    this.#budget.spend(8, bytes);
+    this.#budget.spend(this.where, 8, bytes);
   }
 
   /** The error for a structure that is not as `save` writes it. */

@@ -39,6 +39,23 @@ describe("an index of shards", () => {
   });
 });
 
+describe("blanks before the header of a safetensors file", () => {
+  it("are let pass, as the reference library does", async () => {
+    const file = await safetensorsOf({ w: ["float32", [1], Float32Array.of(7)] });
+    const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+    // The last length has a first byte that is a brace.
+    for (const blanks of [" ", "\n\t\r ", " ".repeat(64), " ".repeat(0x7b + 256 - length)]) {
+      const prefix = new Uint8Array(8);
+      new DataView(prefix.buffer).setBigUint64(0, BigInt(length + blanks.length), true);
+      const moved = new Blob([prefix, blanks, file.subarray(8)]);
+      for (const options of [undefined, { format: "safetensors" }]) {
+        const model = await openModel(moved, options);
+        assert.deepEqual([...(await model.read("w")).data], [7]);
+      }
+    }
+  });
+});
+
 describe("a folder as the Hub has it", () => {
   const made = mkdtempSync(join(tmpdir(), "zeropoint-folder-"));
   after(() => rmSync(made, { recursive: true, force: true }));

@@ -1,9 +1,20 @@
 // Reads one file of 30 MiB made of the smallest possible entries, and prints the outcome.
 // Run by tests/js/formats/memory.test.mjs, in a process whose heap is limited.
 
-import { bytesSource, readGGUF, readOnnx, readSafetensors } from "../../../internal/formats.mjs";
+import { openModel } from "zeropoint/models";
+import {
+  Budget,
+  bytesSource,
+  readGGUF,
+  readJson,
+  readOnnx,
+  readSafetensors,
+} from "../../../internal/formats.mjs";
+import { emptyObjects, escapedText, ggufArrays, ggufTexts } from "../files/costly-files.mjs";
 
 const SIZE = 30 * 2 ** 20;
+/** Memory that may be made of it. */
+const MOST = SIZE + 48 * 2 ** 20;
 const bytes = new Uint8Array(SIZE);
 const view = new DataView(bytes.buffer);
 
@@ -19,6 +30,8 @@ function nest(...tags) {
   }
   return at;
 }
+
+const readStructure = (source, where, budget) => readOnnx(source, {}, where, budget);
 
 /** Fills the file from `at` on with copies. */
 function fill(at, copy) {
@@ -41,11 +54,11 @@ const FILES = {
   },
   "nodes of ONNX": () => {
     fill(nest(0x3a), [0x0a, 3, 0x22, 1, 65]);
-    return readOnnx;
+    return readStructure;
   },
   "integers of an ONNX attribute": () => {
     fill(nest(0x3a, 0x0a, 0x2a), [0x40, 1]);
-    return readOnnx;
+    return readStructure;
   },
   "tensors of safetensors": () => {
     const encoder = new TextEncoder();
@@ -61,9 +74,24 @@ const FILES = {
   },
 };
 
-const read = FILES[process.argv[2]]();
+/** Files of MADE, and how they are opened. */
+const MADE = {
+  "arrays of GGUF": [ggufArrays, (file) => openModel(file, { maxBytes: MOST })],
+  "texts of GGUF, which are not asked for": [ggufTexts, (file) => openModel(file)],
+  "a text of escapes in safetensors": [escapedText, (file) => openModel(file)],
+  "objects of JSON": [
+    emptyObjects,
+    async (file) =>
+      readJson("config.json", new Uint8Array(await file.arrayBuffer()), new Budget(MOST)),
+  ],
+};
+
+const kind = process.argv[2];
 try {
-  await read(bytesSource(bytes));
+  if (Object.hasOwn(MADE, kind)) {
+    const [make, open] = MADE[kind];
+    await open(make(SIZE));
+  } else await FILES[kind]()(bytesSource(bytes), "read", new Budget(MOST));
   console.log("read");
 } catch (error) {
   console.log(error.code);

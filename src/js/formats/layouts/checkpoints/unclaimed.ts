@@ -1,6 +1,7 @@
 // Tensors that no layout claims although they, or others beside them, look like codes and scales: reading them as they are
 // would give codes as values.
 
+import type { Budget } from "../../budget.js";
 import type { FileDType } from "../../dtypes.js";
 import type { TensorInfo } from "../unpack.js";
 import type { QuantizationConfig } from "./config.js";
@@ -68,13 +69,16 @@ export function splitName(name: string): [module: string, own: string] {
 /** Names of tensors by what they stand beside. */
 class Neighbours {
   readonly #inModule = new Map<string, string[]>();
+  /** Those of a module that belong to codes by their names. */
+  readonly #ofCodes = new Map<string, string[]>();
   /** Names that go on after a dot, by the name of a tensor. */
   readonly #below = new Map<string, string[]>();
 
   constructor(tensors: ReadonlyMap<string, TensorInfo>) {
     for (const name of tensors.keys()) {
-      const [module] = splitName(name);
+      const [module, own] = splitName(name);
       add(this.#inModule, module, name);
+      if (OF_CODES.test(own)) add(this.#ofCodes, module, name);
       for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
         const above = name.slice(0, dot);
         if (tensors.has(above)) add(this.#below, above, name);
@@ -85,6 +89,11 @@ class Neighbours {
   /** Names of the same module. */
   beside(name: string): readonly string[] {
     return this.#inModule.get(splitName(name)[0]) ?? [];
+  }
+
+  /** Names of the same module that belong to codes. */
+  ofCodesBeside(name: string): readonly string[] {
+    return this.#ofCodes.get(splitName(name)[0]) ?? [];
   }
 
   below(name: string): readonly string[] {
@@ -100,10 +109,12 @@ function add(lists: Map<string, string[]>, key: string, value: string): void {
 
 /**
  * Finds what no layout claims.
+ * @param budget  bounds the pairs of tensors that are compared, of which a file may have as many as names squared
  * @param unreadable  reasons for modules whose marker, and for claims whose tensors, were not understood, by the name of
  *   the codes
  */
 export function findUnclaimed(
+  budget: Budget,
   tensors: ReadonlyMap<string, TensorInfo>,
   claims: readonly Claim[],
   config: QuantizationConfig | undefined,
@@ -120,7 +131,12 @@ export function findUnclaimed(
   function companionsOf(name: string, { dtype }: TensorInfo, isOfLayout: boolean): string[] {
     const [, own] = splitName(name);
     const below = neighbours.below(name).filter(isFree);
-    const others = neighbours.beside(name).filter((other) => other !== name && isFree(other));
+    // Names of a module that may have any number of tensors are compared with those alone that can belong to codes.
+    let near: readonly string[] = [];
+    if (ALONE.includes(own)) near = neighbours.beside(name);
+    else if (isCodes(dtype)) near = neighbours.ofCodesBeside(name);
+    budget.spend(`openModel: ${name}`, 0, 8 * near.length);
+    const others = near.filter((other) => other !== name && isFree(other));
     const named = others.map((other) => [other, splitName(other)[1]] as const);
     const isOfCodes = (text: string): boolean => OF_CODES.test(text) && !OF_ACTIVATIONS.test(text);
     const beside = named.filter(([, text]) => {
