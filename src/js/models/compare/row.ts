@@ -78,7 +78,9 @@ class Totals {
     if (!this.equal) return;
     const bitsOfA = new Uint32Array(a.buffer, a.byteOffset, a.length);
     const bitsOfB = new Uint32Array(b.buffer, b.byteOffset, b.length);
-    this.equal = bitsOfA.every((bits, i) => bits === bitsOfB[i]);
+    let i = 0;
+    while (i < bitsOfA.length && bitsOfA[i] === bitsOfB[i]) i++;
+    this.equal = i === bitsOfA.length;
   }
 
   results(count: number, decibels: Decibels) {

@@ -56,24 +56,35 @@ export class RowErrors {
       const first = this.#input;
       const count = Math.min(w.length - at, this.#rowLength - first);
       let largest = this.#largest[0];
-      for (let i = 0; i < count; i++, at++) {
-        const a = w[at];
-        const b = v[at];
-        // biome-ignore lint/suspicious/noSelfCompare: faster than isNaN
-        if (a !== a && b !== b) continue;
-        const difference = a === b ? 0 : a - b;
-        const square = difference * difference;
-        const magnitude = Math.abs(difference);
-        const lane = (first + i) & 3;
-        sums[lane] += square;
-        sums[4 + lane] += b * b;
-        sums[8 + lane] += a * b;
-        sums[12 + lane] += magnitude;
-        if (weights !== undefined) sums[16 + lane] += weights[first + i] * square;
-        sums[20 + lane] += a * a;
-        // biome-ignore lint/suspicious/noSelfCompare: NaN stays
-        if (!(magnitude <= largest) && largest === largest) largest = magnitude;
+      // One partial sum after the other, so that sums stay in registers.
+      for (let lane = 0; lane < 4; lane++) {
+        let [noise, energy, product] = [sums[lane], sums[4 + lane], sums[8 + lane]];
+        let [absolute, weighted, signal] = [sums[12 + lane], sums[16 + lane], sums[20 + lane]];
+        for (let i = (lane - first) & 3; i < count; i += 4) {
+          const a = w[at + i];
+          const b = v[at + i];
+          // biome-ignore lint/suspicious/noSelfCompare: faster than isNaN
+          if (a !== a && b !== b) continue;
+          const difference = a === b ? 0 : a - b;
+          const square = difference * difference;
+          const magnitude = Math.abs(difference);
+          noise += square;
+          energy += b * b;
+          product += a * b;
+          absolute += magnitude;
+          if (weights !== undefined) weighted += weights[first + i] * square;
+          signal += a * a;
+          // biome-ignore lint/suspicious/noSelfCompare: NaN stays
+          if (!(magnitude <= largest) && largest === largest) largest = magnitude;
+        }
+        sums[lane] = noise;
+        sums[4 + lane] = energy;
+        sums[8 + lane] = product;
+        sums[12 + lane] = absolute;
+        sums[16 + lane] = weighted;
+        sums[20 + lane] = signal;
       }
+      at += count;
       this.#largest[0] = largest;
       this.#input = first + count;
       if (this.#input === this.#rowLength) this.#end();
