@@ -26,9 +26,15 @@ export {
 } from "./quantize/blocks.js";
 export { dequantize } from "./quantize/dequantize.js";
 export { fakeQuantize } from "./quantize/fake-quantize.js";
+export type {
+  FloatCodesDType,
+  FloatCodesOptions,
+  FloatQuantizedTensor,
+} from "./quantize/float-codes.js";
 export { type ErrorOptions, type Metric, quantizationError } from "./quantize/metrics.js";
 export type {
   AnyQuantizeOptions,
+  BlockShape,
   ChooseQParamsOptions,
   GranularityOf,
   QuantizeOptions,

@@ -4,7 +4,7 @@ import { DTYPES } from "../base/dtype.js";
 import { typeError } from "../base/errors.js";
 import { checkOptions } from "../base/options.js";
 import { activeCore } from "../core/init.js";
-import { readQuantized } from "../tensor/check.js";
+import { QuantizedFields, readQuantized } from "../tensor/check.js";
 import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
 import { runTorch } from "../torch/elementwise.js";
 import {
@@ -14,6 +14,7 @@ import {
 } from "../torch/tensor.js";
 import { applyQParams } from "./apply-qparams.js";
 import { checkQuantized } from "./check.js";
+import { dequantizeFloats, type FloatQuantizedTensor, isFloatDType } from "./float-codes.js";
 import { checkRule, type RuleOption } from "./options.js";
 import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
 
@@ -27,6 +28,8 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  *     data[i] = scale * q.data[i] + q.offset
  *
  * for a quantized tensor with an offset.
+ *
+ * Codes that are floats (`"float8_e4m3fn"`, `"float8_e5m2"`, `"float4_e2m1"`) are multiplied by their scale.
  *
  * A tensor of dtype qint8, quint8 or qint32 is dequantized as PyTorch does it:
  *
@@ -49,7 +52,7 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // Float32Array [0, 2.5]
  */
 export function dequantize(
-  q: QuantizedTensorInput | TorchQuantizedTensorInput,
+  q: QuantizedTensorInput | TorchQuantizedTensorInput | FloatQuantizedTensor,
   options?: OutOption & RuleOption,
 ): Tensor {
   const where = "dequantize";
@@ -58,6 +61,9 @@ export function dequantize(
   const known = checkOptions(where, options, ["out", "rule"]);
   const rule = checkRule(where, known);
   const { out } = known;
+  if (given instanceof QuantizedFields && isFloatDType(given.dtype)) {
+    return dequantizeFloats(where, given, rule, out);
+  }
   if (looksTorchQuantized(given)) {
     const { codes, shape, size, dtype, qparams } = checkQTensor(where, "q", given);
     if (known.rule !== undefined && rule !== "torch") {

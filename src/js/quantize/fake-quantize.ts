@@ -5,6 +5,13 @@ import { activeCore } from "../core/init.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
 import {
+  type FloatCodesDType,
+  type FloatCodesOptions,
+  fakeQuantizeToFloats,
+  isFloatDType,
+  type NeedsFloat,
+} from "./float-codes.js";
+import {
   type BlockShape,
   checkQuantizeOptions,
   type NeedsScheme,
@@ -29,6 +36,11 @@ import { arraysOf, type QParamInput } from "./quantized-tensor.js";
  * @throws {TypeError|RangeError} as `quantize`
  * @example fakeQuantize(tensor([0.3, 0.9]), { scale: 0.5 }).data // Float32Array [0.5, 1]
  */
+export function fakeQuantize<F extends FloatCodesDType | DType>(
+  x: TensorInput,
+  options: FloatCodesOptions<F> & NeedsFloat<F> & OutOption,
+): Tensor;
+
 export function fakeQuantize<
   D extends DType = "int8",
   Axis extends number | undefined = undefined,
@@ -43,12 +55,15 @@ export function fakeQuantize<
     OneOfBoth<Axis, Size, Block> &
     RuleOption &
     OutOption,
-): Tensor {
+): Tensor;
+
+export function fakeQuantize(x: TensorInput, options?: object): Tensor {
   const where = "fakeQuantize";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
   const { data, shape, size } = checkedX;
   const given = quantizeOptions(where, options);
+  if (isFloatDType(given.dtype)) return fakeQuantizeToFloats(where, checkedX, given);
   const { out } = given;
   const checked = checkQuantizeOptions(where, given, shape, false);
   const inputs = [data, ...arraysOf(checked.given)];

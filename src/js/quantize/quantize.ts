@@ -8,6 +8,14 @@ import { type CheckedTensor, checkTensor, type TensorInput } from "../tensor/che
 import { checkOut } from "../tensor/codes.js";
 import { applyQParams } from "./apply-qparams.js";
 import {
+  type FloatCodesDType,
+  type FloatCodesOptions,
+  type FloatQuantizedTensor,
+  isFloatDType,
+  type NeedsFloat,
+  quantizeToFloats,
+} from "./float-codes.js";
+import {
   type BlockShape,
   type CheckedOptions,
   checkQuantizeOptions,
@@ -78,6 +86,9 @@ function quantizeValues(
  * Source: linear_q_with_scale_and_zero_point of the course notebooks, which divides, then adds, then
  * rounds; ONNX's QuantizeLinear and WebNN's quantizeLinear; torch.quantize_per_tensor.
  *
+ * With a dtype of floats (`"float8_e4m3fn"`, `"float8_e5m2"`, `"float4_e2m1"`) the codes are bit patterns of
+ * x / scale, rounded half to even and saturated; the scale is max|x| over the largest value of the type.
+ *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options.dtype      default: `"int8"`
  * @param options.scheme     default: `"symmetric"`, which takes a signed dtype; for given qparams,
@@ -103,6 +114,11 @@ function quantizeValues(
  *   as `chooseQParams`
  * @example quantize(tensor([0.5, 1.5, 2.5]), { scale: 1, zeroPoint: 0 }).data // Int8Array [0, 2, 2]
  */
+export function quantize<F extends FloatCodesDType | DType>(
+  x: TensorInput,
+  options: FloatCodesOptions<F> & NeedsFloat<F> & { out?: Uint8Array | undefined },
+): FloatQuantizedTensor<Extract<NoInfer<F>, FloatCodesDType>>;
+
 export function quantize<
   D extends DType = "int8",
   Axis extends number | undefined = undefined,
@@ -120,15 +136,20 @@ export function quantize<
       /** Array for the codes, of the dtype's type; must not overlap the other arrays. */
       out?: Codes<D> | undefined;
     },
-): QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero, Block>, Zero> {
+): QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero, Block>, Zero>;
+
+export function quantize(
+  x: TensorInput,
+  options?: object,
+): AnyQuantizedTensor | FloatQuantizedTensor {
   const where = "quantize";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
   const given = quantizeOptions(where, options);
+  if (isFloatDType(given.dtype)) return quantizeToFloats(where, checkedX, given);
   const { out } = given;
   const checked = checkQuantizeOptions(where, given, checkedX.shape, out === undefined);
-  const result = quantizeValues(core, where, "x", checkedX, checked, out);
-  return result as QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero, Block>, Zero>;
+  return quantizeValues(core, where, "x", checkedX, checked, out);
 }
 
 /** Applies the qparams in the options to a tensor, or chooses and applies them. @returns the qparams */

@@ -4,7 +4,7 @@ import { isIntegerWithin, wrongNumber } from "../base/check.js";
 import { rangeError, typeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
 import { type ArrayConstructor, newArray, setArray } from "../base/typed-arrays.js";
-import { type Blocks, checkBlocks } from "./blocks.js";
+import { type Blocks, checkBlocks, forRuns } from "./blocks.js";
 import { aroundAxis, sizeOf } from "./shape.js";
 
 /**
@@ -205,6 +205,28 @@ function blockSlices(blocks: Blocks): Slices {
     };
   }
   return { ...own, isScattered: true, outer: 1, slices: count, inner: sizeOf(size), row: 0 };
+}
+
+/** Calls visit(start, count, slice) for runs of values of one slice that lie side by side. */
+export function forSlices(
+  { outer, slices, inner, row, blocks, isScattered }: Slices,
+  visit: (start: number, count: number, slice: number) => void,
+): void {
+  if (isScattered) {
+    forRuns(blocks as Blocks, visit);
+    return;
+  }
+  if (row === 0) {
+    for (let o = 0; o < outer; o++) {
+      for (let s = 0; s < slices; s++) visit((o * slices + s) * inner, inner, s);
+    }
+    return;
+  }
+  for (const part of evenParts(slices / Math.ceil(row / inner), row, inner)) {
+    for (let s = 0; s < part.slices; s++) {
+      visit(part.start + s * part.inner, part.inner, part.qStart + s);
+    }
+  }
 }
 
 /** A whole tensor as a single slice. */

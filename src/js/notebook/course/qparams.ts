@@ -1,5 +1,6 @@
 // get_q_scale_and_zero_point and get_q_scale_symmetric.
 
+import { roundHalfEven } from "../../base/round.js";
 import * as core from "../core.js";
 import { bindArguments } from "../python/arguments.js";
 import { checkFinite, type Tuple, tuple } from "../python/builtins.js";
@@ -7,7 +8,6 @@ import { pythonError } from "../python/errors.js";
 import { fromInt64, isInt } from "../tensor/cast.js";
 import { checkDType, type DType, dtypes, iinfo, integerLimits } from "../tensor/dtype.js";
 import { checkTensor, type Tensor, viewOf } from "../tensor/tensor.js";
-import { roundHalfEven } from "../tensor/unary.js";
 import { elements } from "../tensor/view.js";
 
 type PythonNumber = number | bigint;

@@ -4,9 +4,9 @@
 import { define } from "../../base/fields.js";
 import { INSPECT, show } from "../../base/format-value.js";
 import { isPlainObject } from "../../base/options.js";
+import { roundHalfEven } from "../../base/round.js";
 import { floatRepr } from "../../tensor/python-repr.js";
 import { fromInt64, isInt, PythonFloat } from "../tensor/cast.js";
-import { roundHalfEven } from "../tensor/unary.js";
 import { checkInteger } from "../tensor/view.js";
 import { bindArguments } from "./arguments.js";
 import { type PythonError, pythonError } from "./errors.js";

@@ -1,5 +1,6 @@
 // Element-wise functions of one tensor.
 
+import { roundHalfEven } from "../../base/round.js";
 import { pythonError } from "../python/errors.js";
 import { cast, checkedScalarStorage, type Scalar } from "./cast.js";
 import { type DType, dtypes, type NumberStorage, type Storage } from "./dtype.js";
@@ -21,17 +22,6 @@ export type UnaryName =
   | "isnan"
   | "isinf"
   | "isfinite";
-
-// Adding and then subtracting 2^52 removes the fraction and rounds half to even.
-const WHOLE = 2 ** 52;
-
-/** Rounds half to even; keeps the sign of 0, NaN and infinities. */
-export function roundHalfEven(value: number): number {
-  const magnitude = Math.abs(value);
-  if (!(magnitude < WHOLE)) return value;
-  const rounded = magnitude + WHOLE - WHOLE;
-  return value < 0 || Object.is(value, -0) ? -rounded : rounded;
-}
 
 const UNARY: { readonly [name in UnaryName]: NumberUnary } = {
   abs: Math.abs,

@@ -4,6 +4,7 @@ import { checkChoice, wrongKind } from "../../base/check.js";
 import { typeError } from "../../base/errors.js";
 import { ownFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
+import { roundHalfEven } from "../../base/round.js";
 import { ARRAYS, newArray } from "../../base/typed-arrays.js";
 import { type Blocks, forRuns } from "../../tensor/blocks.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
@@ -25,7 +26,7 @@ import {
   type ZeroPointDomain,
 } from "./arguments.js";
 import { checkBlocks } from "./blocks.js";
-import { FLOAT_DTYPES, type FloatDType, nearest, promoted, roundingOf, toInt32 } from "./floats.js";
+import { FLOAT_DTYPES, type FloatDType, promoted, roundingOf, toInt32 } from "./floats.js";
 
 /** Options of `quantizeAffine` and `fakeQuantizeAffine`. */
 export interface QuantizeAffineOptions extends CodeOptions {
@@ -110,7 +111,7 @@ function forCodes(
     forRuns(blocks, (start, count, block) => {
       const lowest = inZero(zero[block] - inScale(scale[block] * middle));
       for (let i = start; i < start + count; i++) {
-        const steps = nearest(inQuotient(inLow(values[i] - lowest) / scale[block]));
+        const steps = roundHalfEven(inQuotient(inLow(values[i] - lowest) / scale[block]));
         write(i, clamp(steps, low, high), block);
       }
     });
@@ -123,7 +124,7 @@ function forCodes(
     const reciprocal = inScale(1 / scale[block]);
     const zero = zeroPoint === undefined ? undefined : zeroPoint[block];
     for (let i = start; i < start + count; i++) {
-      let code = nearest(inProduct(values[i] * reciprocal));
+      let code = roundHalfEven(inProduct(values[i] * reciprocal));
       if (zero !== undefined) code = inSum(code + zero);
       if (!isTorch && Number.isNaN(code)) code = zero ?? 0;
       write(i, clamp(code, lowest, highest), block);

@@ -5,6 +5,7 @@ import { rangeError, typeError } from "../../base/errors.js";
 import type { Options } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
+import { roundHalfEven } from "../../base/round.js";
 import { newArray } from "../../base/typed-arrays.js";
 import { forRuns } from "../../tensor/blocks.js";
 import type { TensorInput } from "../../tensor/check.js";
@@ -25,7 +26,7 @@ import {
   zeroPointsOf,
 } from "./arguments.js";
 import { blockShape, checkBlocks } from "./blocks.js";
-import { FLOAT_DTYPES, type FloatDType, nearest, roundingOf, SMALLEST_NORMAL } from "./floats.js";
+import { FLOAT_DTYPES, type FloatDType, roundingOf, SMALLEST_NORMAL } from "./floats.js";
 
 /** How a range becomes a scale and a zero point: MappingType of torchao. */
 export type Mapping = "symmetric" | "symmetricNoClippingErr" | "asymmetric";
@@ -210,7 +211,7 @@ function choiceOf(
   return (min, max) => {
     const [neg, pos] = preservesZero ? [Math.min(min, 0), Math.max(max, 0)] : [min, max];
     const scale = width(neg, pos);
-    const zeroPoint = round(Math.fround(low) - nearest(round(neg / scale)));
+    const zeroPoint = round(Math.fround(low) - roundHalfEven(round(neg / scale)));
     return [scale, clamp(zeroPoint, lowest, highest)];
   };
 }

@@ -3,6 +3,8 @@
 import { checkChoice, checkFinite, wrongKind } from "../../base/check.js";
 import { ownFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
+import { roundHalfEven } from "../../base/round.js";
+import { decodeSmall, encodeSmall, SMALL_FLOATS } from "../../base/small-floats.js";
 import { newArray } from "../../base/typed-arrays.js";
 import { forRuns } from "../../tensor/blocks.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
@@ -17,14 +19,10 @@ import {
 } from "./arguments.js";
 import { blockShape, checkBlocks } from "./blocks.js";
 import {
-  decodeFloat8,
-  encodeFloat8,
   FLOAT_DTYPES,
-  FLOAT8,
   FLOAT8_DTYPES,
   type Float8DType,
   type FloatDType,
-  nearest,
   roundingOf,
 } from "./floats.js";
 
@@ -102,12 +100,14 @@ export function chooseScaleFloat8(x: TensorInput, options?: ChooseFloat8Options)
     }
   });
   if (!isTorch) checkFiniteRanges(where, scales, scales);
-  const { most } = FLOAT8[dtype];
+  const { most } = SMALL_FLOATS[dtype];
   for (let i = 0; i < scales.length; i++) {
     const magnitude = atLeast(scales[i], lower);
     const scale = round((magnitude > upper ? upper : magnitude) / most);
     scales[i] =
-      scaleDtype === "float32" ? scale : round(2 ** nearest(round(Math.fround(Math.log2(scale)))));
+      scaleDtype === "float32"
+        ? scale
+        : round(2 ** roundHalfEven(round(Math.fround(Math.log2(scale)))));
   }
   return { data: scales, shape: blockShape(blocks, true), dtype: "float32" };
 }
@@ -141,7 +141,7 @@ export function quantizeFloat8(x: TensorInput, options: QuantizeFloat8Options): 
   forRuns(blocks, (start, count, block) => {
     const scale = scales.values[block];
     for (let i = start; i < start + count; i++) {
-      data[i] = encodeFloat8(Math.fround(input.values[i] / scale), dtype);
+      data[i] = encodeSmall(Math.fround(input.values[i] / scale), dtype);
     }
   });
   return {
@@ -181,7 +181,7 @@ export function dequantizeFloat8(
   const blocks = checkBlocks(where, fields.blockSize, shape);
   const scales = checkBlockNumbers(where, "q.scale", fields.scale, blocks);
   const values = newArray(where, Float32Array, sizeOf(shape));
-  const table = Float32Array.from({ length: 256 }, (_, code) => decodeFloat8(code, dtype));
+  const table = Float32Array.from({ length: 256 }, (_, code) => decodeSmall(code, dtype));
   const codes = data as unknown as Uint8Array;
   const round = roundingOf(output);
   forRuns(blocks, (start, count, block) => {

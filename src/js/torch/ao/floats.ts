@@ -1,6 +1,7 @@
-// The float types that torchao computes in: rounding, conversion to integers, float8.
+// The float types that torchao computes in: rounding, conversion to integers.
 
 import type { HalfType } from "../../base/halves.js";
+import { roundHalfEven } from "../../base/round.js";
 import { arrayLength, type NumberArray, newArray, valueAt } from "../../base/typed-arrays.js";
 
 /** A dtype of arithmetic. */
@@ -20,15 +21,6 @@ export type Round = (value: number) => number;
 const word = /* @__PURE__ */ new Uint32Array(1);
 const float = /* @__PURE__ */ new Float32Array(word.buffer);
 
-/** Rounds half to even, to an integer. Keeps the sign of 0. */
-export function nearest(value: number): number {
-  if (!(Math.abs(value) < 2 ** 52)) return value;
-  const floor = Math.floor(value);
-  const rest = value - floor;
-  const rounded = rest < 0.5 || (rest === 0.5 && floor % 2 === 0) ? floor : floor + 1;
-  return rounded === 0 ? value * 0 : rounded;
-}
-
 // A float32 whose last `bits` bits of the pattern are rounded away, half to even.
 function roundBits(value: number, bits: number): number {
   float[0] = value;
@@ -44,7 +36,7 @@ const ROUND: Readonly<Record<FloatDType, Round>> = {
   float16: (value) => {
     const single = Math.fround(value);
     // Subnormal: multiples of 2^-24.
-    if (Math.abs(single) < 2 ** -14) return nearest(single * 2 ** 24) * 2 ** -24;
+    if (Math.abs(single) < 2 ** -14) return roundHalfEven(single * 2 ** 24) * 2 ** -24;
     const rounded = roundBits(single, 13);
     return Math.abs(rounded) > 65504 ? rounded * Infinity : rounded;
   },
@@ -99,60 +91,10 @@ export const toInt32 = (value: number): number =>
 /** The types of 8-bit floats. */
 export type Float8DType = "float8_e4m3fn" | "float8_e5m2" | "float8_e4m3fnuz" | "float8_e5m2fnuz";
 
-interface Float8Info {
-  /** Bits of the mantissa. */
-  readonly mantissa: number;
-  readonly bias: number;
-  /** The largest value. */
-  readonly most: number;
-  /** Whether there is no -0: its pattern is NaN. */
-  readonly isUnsignedZero: boolean;
-}
-
-const float8 = (
-  mantissa: number,
-  bias: number,
-  most: number,
-  isUnsignedZero: boolean,
-): Float8Info => ({ mantissa, bias, most, isUnsignedZero });
-
-export const FLOAT8: Readonly<Record<Float8DType, Float8Info>> = {
-  float8_e4m3fn: /* @__PURE__ */ float8(3, 7, 448, false),
-  float8_e5m2: /* @__PURE__ */ float8(2, 15, 57344, false),
-  float8_e4m3fnuz: /* @__PURE__ */ float8(3, 8, 240, true),
-  float8_e5m2fnuz: /* @__PURE__ */ float8(2, 16, 57344, true),
-};
-
-export const FLOAT8_DTYPES = /* @__PURE__ */ Object.keys(FLOAT8) as Float8DType[];
-
-/** The pattern of the nearest value, ties to even. Values beyond the largest saturate; NaN is kept. */
-export function encodeFloat8(value: number, dtype: Float8DType): number {
-  const { mantissa, bias, most, isUnsignedZero } = FLOAT8[dtype];
-  if (Number.isNaN(value)) return isUnsignedZero ? 0x80 : 0x7f;
-  const magnitude = Math.min(Math.abs(value), most);
-  float[0] = magnitude;
-  // The exponent of the value, or that of subnormal ones.
-  const exponent = Math.max((word[0] >>> 23) - 127, 1 - bias);
-  const steps = nearest(magnitude * 2 ** (mantissa - exponent));
-  // A carry to 2^(mantissa + 1) steps runs over into the exponent, as it should.
-  const code = (exponent + bias - 1) * 2 ** mantissa + steps;
-  const isNegative = value < 0 || Object.is(value, -0);
-  return isNegative && !(isUnsignedZero && code === 0) ? code | 0x80 : code;
-}
-
-/** The value of a pattern, exact. */
-export function decodeFloat8(code: number, dtype: Float8DType): number {
-  const { mantissa, bias, isUnsignedZero } = FLOAT8[dtype];
-  const magnitude = code & 0x7f;
-  const sign = code < 0x80 ? 1 : -1;
-  if (isUnsignedZero && code === 0x80) return Number.NaN;
-  if (dtype === "float8_e4m3fn" && magnitude === 0x7f) return Number.NaN;
-  if (dtype === "float8_e5m2" && magnitude >= 0x7c) {
-    return magnitude === 0x7c ? sign * Infinity : Number.NaN;
-  }
-  const exponent = magnitude >> mantissa;
-  const fraction = magnitude & (2 ** mantissa - 1);
-  return exponent === 0
-    ? sign * fraction * 2 ** (1 - bias - mantissa)
-    : sign * (fraction + 2 ** mantissa) * 2 ** (exponent - bias - mantissa);
-}
+/** The dtypes of 8-bit floats. */
+export const FLOAT8_DTYPES = [
+  "float8_e4m3fn",
+  "float8_e5m2",
+  "float8_e4m3fnuz",
+  "float8_e5m2fnuz",
+] as const satisfies readonly Float8DType[];

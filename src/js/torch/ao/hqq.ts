@@ -4,12 +4,13 @@ import { checkBoolean, checkChoice, checkInteger } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
+import { roundHalfEven } from "../../base/round.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { MAX_COUNT } from "../../tensor/shape.js";
 import { cascadeSum } from "../cascade-sum.js";
 import { type AffineDType, type AffineQuantized, clamp, resultOf, valuesOf } from "./arguments.js";
-import { FLOAT_DTYPES, type FloatDType, nearest, roundingOf } from "./floats.js";
+import { FLOAT_DTYPES, type FloatDType, roundingOf } from "./floats.js";
 
 /** Options of `quantizeHqq`. */
 export interface QuantizeHqqOptions {
@@ -185,13 +186,13 @@ function affine(
     const reciprocal = Math.fround(1 / Math.fround(high[i] - low[i]));
     steps[i] = Math.min(Math.fround(reciprocal * top), 2e4);
     zero[i] = -low[i] * steps[i];
-    if (bits === 4) zero[i] = nearest(zero[i]);
+    if (bits === 4) zero[i] = roundHalfEven(zero[i]);
     if (optimize) continue;
     zero[i] = round(zero[i]);
     steps[i] = round(steps[i]);
   }
   const codeOf = (i: number, group: number): number =>
-    clamp(nearest(Math.fround(Math.fround(values[i] * steps[group]) + zero[group])), 0, top);
+    clamp(roundHalfEven(Math.fround(Math.fround(values[i] * steps[group]) + zero[group])), 0, top);
   const [errors, targets] = [0, 1].map(() => newArray(where, Float32Array, values.length));
   let [beta, best] = [10, 1e4];
   for (let step = 0; optimize && step < STEPS; step++) {
@@ -245,7 +246,7 @@ function scaleOnly(where: string, slices: Slices, bits: number) {
   );
   const quantize = () =>
     forValues(slices, (i, group) => {
-      codes[i] = clamp(nearest(Math.fround(values[i] / scale[group])), low, high);
+      codes[i] = clamp(roundHalfEven(Math.fround(values[i] / scale[group])), low, high);
     });
   for (let step = 0; step < STEPS; step++) {
     quantize();

@@ -112,8 +112,8 @@ export const CHOOSING = 0.4;
 
 /** Options with explicit qparams: the given ones, else chosen ones. */
 export async function* withQParams(zp: Zeropoint, x: unknown, options: Fields): Batches<Fields> {
-  const { scale, zeroPoint, offset, blockShape } = options;
-  if (blockShape !== undefined) return undefined;
+  const { scale, zeroPoint, offset, blockShape, dtype } = options;
+  if (blockShape !== undefined || String(dtype).startsWith("float")) return undefined;
   if (scale !== undefined) {
     const isPlain = [scale, zeroPoint ?? 0, offset ?? 0].every((each) => typeof each === "number");
     return isPlain ? options : undefined;

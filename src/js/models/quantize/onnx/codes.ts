@@ -363,7 +363,7 @@ export function quantizeAs(
     ...slices,
   };
   const x = { data: values, shape };
-  return runOn(core, () => quantize(x, options as never)) as QuantizedTensor;
+  return runOn(core, () => quantize(x, options as never)) as unknown as QuantizedTensor;
 }
 
 /** Codes of values with qparams that are known. */
