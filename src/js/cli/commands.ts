@@ -71,6 +71,8 @@ const SHARD: CommandOption = {
 
 /** Options of all commands. */
 export const COMMON_OPTIONS: readonly CommandOption[] = [
+  { name: "timeout", value: "S", text: "seconds that a server may send nothing; default: 60" },
+  { name: "max-bytes", value: "N", text: "memory for headers and metadata; default: 512MiB" },
   { name: "quiet", short: "q", text: "no progress and no remarks, only results and errors" },
   { name: "help", short: "h", text: "print this help" },
 ];

@@ -14,9 +14,10 @@ import { type Glob, parseGlob } from "../models/glob.js";
 import { documentOf, type Model } from "../models/open/model.js";
 import { openModel } from "../models/open/open.js";
 import type { Arguments } from "./arguments.js";
-import { describe, EXIT, Failure, usage } from "./failures.js";
+import { describe, EXIT, Failure, usage, withOptionNames } from "./failures.js";
 import { isFolder } from "./output/files.js";
 import { noteFolder, noteInput, noteInputPath } from "./output/places.js";
+import { parseBytes } from "./units.js";
 
 /** Standard input as a stream, which an abort ends. @throws {Failure} if it is a terminal */
 function standardInput(signal: AbortSignal): Readable {
@@ -52,9 +53,21 @@ const streamOfInput = (signal: AbortSignal): ReadableStream<Uint8Array> =>
   Readable.toWeb(standardInput(signal)) as ReadableStream<Uint8Array>;
 
 /** Opens a model file, a folder, an address or standard input. */
-export async function openInput(path: string, signal: AbortSignal): Promise<Model> {
+export async function openInput(
+  path: string,
+  signal: AbortSignal,
+  args: Arguments,
+): Promise<Model> {
+  const limit = (name: string, read: (text: string) => number | undefined): number | undefined => {
+    const text = args.text(name);
+    const value = text === undefined ? undefined : read(text);
+    if (text === undefined || (value !== undefined && value > 0)) return value;
+    throw usage(`--${name} takes a number above 0, got ${JSON.stringify(text)}`);
+  };
+  const timeout = limit("timeout", (text) => 1000 * Number(text));
+  const options = { signal, timeout, maxBytes: limit("max-bytes", parseBytes) };
   try {
-    const model = await openModel(path === "-" ? streamOfInput(signal) : path, { signal });
+    const model = await openModel(path === "-" ? streamOfInput(signal) : path, options);
     await noteFiles(path, model);
     return model;
   } catch (error) {
@@ -84,7 +97,10 @@ function named(path: string, error: unknown): unknown {
   const { code, message } = error as Partial<ZeropointError>;
   if (typeof code !== "string" || !/^ZP_(UNSUP|INV).*_FILE$/.test(code)) return error;
   const name = path === "-" ? "standard input" : path;
-  return new Failure(EXIT.input, `${name}: ${String(message).replace(/^\w+: /, "")}`);
+  return new Failure(
+    EXIT.input,
+    `${name}: ${withOptionNames(String(message).replace(/^\w+: /, ""))}`,
+  );
 }
 
 /** Starts the core with the threads that --threads asks for. */

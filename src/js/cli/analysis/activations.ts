@@ -29,7 +29,7 @@ export async function readActivations(
   const inputs = new Map<string, InputMoments>();
   for (const path of args.list("activations")) {
     const fail = (problem: string) => new Failure(EXIT.input, `--activations ${path}: ${problem}`);
-    const arrays = await openInput(path, signal);
+    const arrays = await openInput(path, signal, args);
     try {
       if (arrays.format !== "npy" && arrays.format !== "npz") {
         throw fail(`inputs are .npy or .npz files, not ${arrays.format}`);

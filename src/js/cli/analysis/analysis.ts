@@ -119,7 +119,7 @@ export async function analyzeFile(
   args: Arguments,
   signal: AbortSignal,
 ): Promise<StoredRows<AnalysisRow>> {
-  const model = await openInput(file, signal);
+  const model = await openInput(file, signal, args);
   try {
     const analysis = await analysisOf(args, model, signal);
     const journal = await journalFor(model, analysis);

@@ -41,7 +41,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     throw usage("--shard needs -o, a folder for the rows");
   if (!isToFolder) await checkOutput(args);
   await startCore(args);
-  const model = await openInput(file, signal);
+  const model = await openInput(file, signal, args);
   try {
     const analysis = await analysisOf(args, model, signal);
     if (isToFolder) return await writeShards(file, model, part, analysis, signal);
@@ -116,7 +116,9 @@ async function writeShards(
     }
     await checkPlace(path, args.has("force"));
     const shard =
-      sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
+      sources.length === 1
+        ? model
+        : await openInput(await shardPath(file, source.name), signal, args);
     try {
       const journal = journalOf(path, source.headerSha256, source.version, analysis);
       const sized = await rowsOf(shard, source.name, analysis, signal, journal);

@@ -19,9 +19,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const isWithin = toleranceOf(args.text("tolerance"));
   const isWanted = nameFilter(args);
   await startCore(args);
-  const a = await openInput(first, signal);
+  const a = await openInput(first, signal, args);
   try {
-    const b = await openInput(second, signal);
+    const b = await openInput(second, signal, args);
     try {
       const progress = new Progress("comparing", args.has("quiet"));
       const rows: CompareRow[] = [];

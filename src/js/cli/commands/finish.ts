@@ -36,7 +36,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   }
   await startCore(args);
   const source = args.text("source") ?? (await sourceOf(first));
-  const model = await openInput(source, signal);
+  const model = await openInput(source, signal, args);
   try {
     const options = { ...modelOptions(wish.options), signal };
     const result = await quantizeModel(model, wish.scheme, options);

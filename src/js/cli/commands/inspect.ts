@@ -17,7 +17,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   await checkOutput(args);
   const isWanted = nameFilter(args);
   const [file] = args.operands;
-  const model = await openInput(file, signal);
+  const model = await openInput(file, signal, args);
   try {
     checkSelection(args, model);
     const tensors = [...model.tensors.values()].filter(({ name }) => isWanted(name));

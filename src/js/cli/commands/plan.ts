@@ -107,7 +107,7 @@ async function givenInput(file: string, args: Arguments, signal: AbortSignal): P
     await startCore(args);
     const rows = await analyzeFile(file, args, signal);
     const options = targetOptions(args);
-    return { rows, options, sizeOf: (planned) => fileSizeOf(file, planned, options, signal) };
+    return { rows, options, sizeOf: (planned) => fileSizeOf(file, planned, options, signal, args) };
   }
   if (args.has("format") || args.has("target") || args.has("activations")) {
     throw usage(
@@ -130,8 +130,9 @@ async function fileSizeOf(
   planned: Plan,
   options: JobOptions,
   signal: AbortSignal,
+  args: Arguments,
 ): Promise<number> {
-  const model = await openInput(file, signal);
+  const model = await openInput(file, signal, args);
   try {
     const { report } = await quantizeModel(model, planned, { ...modelOptions(options), signal });
     return report.bytesAfter;

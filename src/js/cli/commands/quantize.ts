@@ -49,7 +49,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   }
   const wish = await readWish(scheme, args.text("plan"), await optionsOf(args), "SCHEME", signal);
   await startCore(args);
-  const model = await openInput(file, signal);
+  const model = await openInput(file, signal, args);
   try {
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);

@@ -34,9 +34,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const imatrix = args.text("imatrix");
   const range = args.text("range");
   await startCore(args);
-  const quantized = await openInput(small, signal);
+  const quantized = await openInput(small, signal, args);
   try {
-    const source = await openInput(big, signal);
+    const source = await openInput(big, signal, args);
     try {
       const progress = new Progress(`deriving ${small}`, args.has("quiet"));
       const found = await verify(quantized, source, {
