@@ -1,7 +1,13 @@
 // The playground's state as a link: settings as text, small data deflated into it. A link holds data and
 // settings, never code.
 
-import { readGenerated, readSettings, writeGenerated, writeSettings } from "./state.js";
+import {
+  readGenerated,
+  readSettings,
+  settingsUnread,
+  writeGenerated,
+  writeSettings,
+} from "./state.js";
 
 /**
  * @typedef {import("./state.js").Settings} Settings
@@ -32,17 +38,24 @@ export async function writeLink({ settings, other, source }) {
 
 /**
  * @param {string} hash
- * @returns {Promise<State>}
+ * @returns {Promise<State & { unread: string[] }>} unread: its settings that do not apply, such as "b=99"
  * @throws {Error} if its data cannot be read
  */
 export async function readLink(hash) {
   const query = hash.split("?").slice(1).join("?");
   const given = new URLSearchParams(query);
   const other = given.get("a");
+  const generated = readGenerated(given.get("x"));
+  const unread = settingsUnread(query, ["v", "x", "d", "a"]);
+  if (given.has("x") && writeGenerated(generated) !== given.get("x")) {
+    unread.push(`x=${given.get("x")}`);
+  }
+  if (other !== null) unread.push(...settingsUnread(other, []));
   return {
     settings: readSettings(query),
     other: other === null ? undefined : readSettings(other),
-    source: given.has("d") ? await readData(given.get("d") ?? "") : readGenerated(given.get("x")),
+    source: given.has("d") ? await readData(given.get("d") ?? "") : generated,
+    unread,
   };
 }
 

@@ -152,10 +152,15 @@ class Playground {
     this.#link = location.hash;
     this.#sayDamage("");
     try {
-      const { settings, other, source } = await readLink(location.hash);
+      const { settings, other, source, unread } = await readLink(location.hash);
       this.settings = settings;
       this.other = other;
       this.#take(source);
+      if (unread.length > 0) {
+        this.#sayDamage(
+          `This link has settings that do not apply (${unread.join(", ")}). The nearest that do are shown instead.`,
+        );
+      }
     } catch (error) {
       this.#take(FIRST_SOURCE);
       // Browsers say in their own words why data cannot be unpacked.

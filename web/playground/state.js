@@ -170,6 +170,24 @@ export function readSettings(text) {
 }
 
 /**
+ * What readSettings left out or replaced: unknown settings, values out of their range, and what others exclude.
+ * @param {string} text
+ * @param {string[]} others  names in the text that are no settings
+ * @returns {string[]} such as "b=99"
+ */
+export function settingsUnread(text, others) {
+  const read = new URLSearchParams(writeSettings(readSettings(text)));
+  return [...new URLSearchParams(text)]
+    .filter(([name, value]) => {
+      const own = read.get(name);
+      const isRead =
+        own === value || (own !== null && value !== "" && Number(own) === Number(value));
+      return !isRead && !others.includes(name);
+    })
+    .map(([name, value]) => `${name}=${value}`);
+}
+
+/**
  * @param {string | null | undefined} text
  * @param {number} least
  * @param {number} most

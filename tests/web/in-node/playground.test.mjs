@@ -124,14 +124,19 @@ describe("A link", () => {
     assert.ok(hash.length < 200);
   });
 
-  for (const hash of [
-    "#play",
-    "#play?v=1&s=nonsense&b=99&g=rows.0&x=evil.1.1.1",
-    "#play?s[]=1&&&=",
+  for (const [hash, unread] of [
+    ["#play", []],
+    [
+      "#play?v=1&s=nonsense&b=99&g=rows.0&x=evil.1.1.1",
+      ["s=nonsense", "b=99", "g=rows.0", "x=evil.1.1.1"],
+    ],
+    ["#play?s[]=1&&&=", ["s[]=1", "="]],
+    ["#play?a=b%3D0", ["b=0"]],
   ]) {
-    it(`gives defaults for what it does not know: ${hash}`, async () => {
-      const read = await readLink(hash);
-      assert.deepEqual(read, { settings: DEFAULTS, other: undefined, source: FIRST_SOURCE });
+    it(`gives defaults for what it does not know, and names it: ${hash}`, async () => {
+      const { settings, other = DEFAULTS, source, unread: named } = await readLink(hash);
+      assert.deepEqual([settings, other, source], [DEFAULTS, DEFAULTS, FIRST_SOURCE]);
+      assert.deepEqual(named, unread);
     });
   }
 

@@ -209,6 +209,19 @@ describe("The playground's data", inWholeSuite, () => {
     await close();
   });
 
+  it("is said to have settings that do not apply, and the address stays until there is a change", async () => {
+    const given = "?v=1&x=rows.4.4.1&s=affine&b=99&q=7&g=group.8";
+    const { page, close } = await open(given);
+    await page.waitForSelector(".play-damage:not([hidden])");
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 600)));
+    assert.match(await textOf(page, ".play-damage"), /do not apply \(b=99, q=7\)\./);
+    assert.equal(await page.evaluate(() => location.hash), `#play${given}`);
+    await page.select("select[name='scheme']", "symmetric");
+    await waitFor(page, (old) => location.hash !== old, `#play${given}`);
+    assert.equal(await page.$(".play-damage:not([hidden])"), null);
+    await close();
+  });
+
   it("does not go into the address of a view that is opened while its link is written", async () => {
     const visit = await open("");
     const { page } = visit;
