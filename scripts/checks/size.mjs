@@ -52,13 +52,13 @@ export const BUDGETS = {
   [WITH_SEARCH]: 102_500,
   [EVERYTHING]: 105_500,
   [TORCH]: 111_500,
-  [MODELS]: 156_500,
-  [analyzing("safetensors")]: 140_000,
-  [analyzing("GGUF")]: 125_000,
-  [analyzing("ONNX")]: 140_500,
-  [converting("safetensors")]: 120_000,
-  [converting("GGUF")]: 103_500,
-  [converting("ONNX")]: 119_000,
+  [MODELS]: 158_000,
+  [analyzing("safetensors")]: 145_000,
+  [analyzing("GGUF")]: 130_000,
+  [analyzing("ONNX")]: 146_000,
+  [converting("safetensors")]: 122_000,
+  [converting("GGUF")]: 105_500,
+  [converting("ONNX")]: 123_000,
 };
 
 /** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */
