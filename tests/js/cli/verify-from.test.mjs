@@ -32,7 +32,7 @@ describe("zeropoint verify", () => {
   it("exits with 0 if every byte is what the source gives", () => {
     const { code, stdout, stderr } = verify("small.safetensors");
     assert.deepEqual([code, stderr], [0, ""]);
-    assert.match(stdout, /^tensors +13: 13 equal, 0 with ties, 0 others$/m);
+    assert.match(stdout, /^tensors +13: 13 equal, 0 with ties, 0 different$/m);
     assert.match(stdout, /^result +every byte is what the source gives$/m);
   });
 

@@ -152,7 +152,7 @@ function factsOf(
     ["schemes", shown.join(", ")],
     [
       "tensors",
-      `${tensors}: ${equal} equal, ${tied.length} with ties, ${tensors - equal - tied.length} others`,
+      `${tensors}: ${equal} equal, ${tied.length} with ties, ${tensors - equal - tied.length} different`,
     ],
     ...(ties > 0 ? [["ties", `${ties} blocks, ${values} values`] as const] : []),
     ["result", verdict],

@@ -51,6 +51,18 @@ describe("quantizeModel for transformers.js", () => {
     assert.equal(files[0].name, "onnx/decoder_model_merged_q4.onnx");
   });
 
+  it("says how a file of another name is loaded", async () => {
+    const bytes = await outputBytes((await quantizeModel(model, "keep", {})).files[0]);
+    const notesFor = async (name) => {
+      const named = await openModel(new File([bytes], name));
+      return (await quantizeModel(named, "q8", { target })).report.notes;
+    };
+    const isOnNames = (note) => note.includes("model_file_name");
+    const [note] = (await notesFor("digits.onnx")).filter(isOnNames);
+    assert.match(note, /loaded with model_file_name: "digits"$/);
+    assert.deepEqual((await notesFor("text_encoder.onnx")).filter(isOnNames), []);
+  });
+
   it("refuses a plan of two kinds", async () => {
     const names = ["v", "w"];
     const bytes = await onnxModel(

@@ -19,7 +19,7 @@ import { TRANSFORMERS_JS } from "./dtypes.js";
 import { dynamicProduct } from "./dynamic.js";
 import type { Form, FormContext, FormNote } from "./form.js";
 import { Rewriter, type RewrittenModel } from "./rewrite.js";
-import { namesFor, suffixOf } from "./transformers-js.js";
+import { nameNotes, namesFor, suffixOf } from "./transformers-js.js";
 import { verifyOutputs } from "./verify.js";
 
 /** Progress of the streams at hand: codes report the weight that they were made of. */
@@ -82,7 +82,11 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const names = namesOf(job, document.fileName, target, rows, schemes);
   const rewritten = rewriter.finish(names.external);
   const files = filesOf(job, onnx, names, rewritten, watch);
-  const notes = [...notesOf(target, used, activations), ...widerNotes(rows)];
+  const notes = [
+    ...notesOf(target, used, activations),
+    ...(target === TRANSFORMERS_JS ? nameNotes(document.fileName) : []),
+    ...widerNotes(rows),
+  ];
   const written = { target, files, rows, notes, encoders };
   if (job.verifyWith === undefined) return written;
   const { verifyWith, verifyInputs, verifySizes } = job;

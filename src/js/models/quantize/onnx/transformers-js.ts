@@ -53,12 +53,25 @@ function suffixOfScheme(scheme: Scheme, isHalf: boolean): string | undefined {
   return isHalf ? DTYPES.q4f16.suffix : DTYPES.q4.suffix;
 }
 
+const stemOf = (fileName: string | undefined): string =>
+  (fileName ?? "model.onnx").replace(/\.onnx$/i, "");
+
+/** How a file is loaded whose name is none of those that transformers.js looks for by itself. */
+export function nameNotes(fileName: string | undefined): string[] {
+  const stem = stemOf(fileName);
+  // model, decoder_model_merged, vision_encoder, embed_tokens and others: each architecture has its own.
+  if (/model|encoder|decoder|embed/i.test(stem)) return [];
+  return [
+    `transformers.js looks for names such as model: this file is loaded with model_file_name: ${show(stem)}`,
+  ];
+}
+
 /** Names of the files: of the model, and of its external data as the model names it. */
 export function namesFor(
   fileName: string | undefined,
   suffix: string,
 ): { readonly folder: string; readonly model: string; readonly external: string } {
-  const stem = (fileName ?? "model.onnx").replace(/\.onnx$/i, "");
+  const stem = stemOf(fileName);
   return {
     folder: "onnx/",
     model: `${stem}${suffix}.onnx`,
