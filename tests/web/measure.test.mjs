@@ -41,6 +41,10 @@ describe("A whole measurement", () => {
     assert.equal(await textOf(page, ".measure-status"), "Done: every result was right.");
   });
 
+  it("has no violations found by axe", onceForAll, async () => {
+    assert.deepEqual(await axeViolations(page), []);
+  });
+
   /** Name, value and width of the bar of each row in the table of a task. */
   async function rowsOf(task) {
     await page.$$eval(".measure-results details", (tasks) => {

@@ -92,6 +92,27 @@ describe("The Model Lab", () => {
     assert.ok(expected.size >= 10);
   });
 
+  it("sorts by a column, a second time the other way, and says which way", async () => {
+    const button = '.layer-head [data-sort="name"]';
+    const sorted = async (direction) => {
+      await page.$eval(button, (each) => each.click());
+      await page.waitForSelector(`.layer-head [aria-sort="${direction}"] [data-sort="name"]`);
+      return page.$$eval(".layer-body .is-name", (cells) => cells.map((each) => each.textContent));
+    };
+    const names = ["fc1.bias", "fc1.weight", "fc2.bias", "fc2.weight"];
+    const first = await page.$eval(
+      ".layer-head [aria-sort] [data-sort='name']",
+      (each) => each.closest("[aria-sort]").ariaSort,
+    );
+    const other = { ascending: "descending", descending: "ascending", none: "ascending" };
+    let direction = first;
+    for (let i = 0; i < 2; i++) {
+      direction = other[direction];
+      const expected = direction === "ascending" ? names : names.toReversed();
+      assert.deepEqual(await sorted(direction), expected);
+    }
+  });
+
   it("moves the plan along its frontier by the arrow keys of the slider", async () => {
     const before = await textOf(page, ".budget-text");
     await page.focus(".budget input");

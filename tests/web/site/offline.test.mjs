@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { axeViolations, onceForAll } from "../axe.mjs";
 import {
   click,
   openNotebook,
@@ -144,6 +145,7 @@ describe("A part of the page that is missing", () => {
       const text = await page.$eval(`#${view} .part-missing`, (note) => note.textContent);
       assert.match(text, /(could not be loaded|is not on this device)/);
     }
+    if (!onceForAll.skip) assert.deepEqual(await axeViolations(page), []);
     await visit.close();
   });
 });

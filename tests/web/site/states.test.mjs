@@ -1,4 +1,4 @@
-// axe in every state of the playground, the lab, the measurement and a notebook: empty, loaded, running, done, failed,
+// axe in every state of the playground, the lab, the search, the measurement and a notebook: empty, loaded, running, done, failed,
 // with everything open that can be, in both themes.
 
 import assert from "node:assert/strict";
@@ -154,6 +154,21 @@ const STATES = {
   },
   "#measure": {
     "before a run": (page) => there(page, "#measure[data-current] button"),
+    running: async (page) => {
+      await press(page, "[data-action='measure']");
+      await there(page, ".measure[data-running]");
+    },
+    stopped: async (page) => {
+      await press(page, "#measure [data-action='stop']");
+      await there(page, ".measure:not([data-running]) .measure-status:not(:empty)");
+    },
+  },
+  "#search": {
+    empty: (page) => there(page, ".view[data-current] .search:not([hidden])"),
+    "with files that are none": async (page) => {
+      await (await page.$(".search-own input")).uploadFile(broken);
+      await there(page, ".search-problem:not([hidden])");
+    },
   },
 };
 
