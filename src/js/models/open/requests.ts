@@ -2,7 +2,12 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError, stateError } from "../../base/errors.js";
-import type { PlatformAbortSignal } from "../../base/platform.js";
+import type {
+  PlatformAbortSignal,
+  PlatformBlob,
+  PlatformByteStream,
+  PlatformResponse,
+} from "../../base/platform.js";
 import { arrayName } from "../../base/typed-arrays.js";
 
 /** Limits of what a caller waits for and holds. */
@@ -84,7 +89,7 @@ export async function request<T>(
   address: string,
   headers: Record<string, string>,
   { signal, timeout }: Limits,
-  use: (response: Response) => Promise<T>,
+  use: (response: PlatformResponse) => Promise<T>,
 ): Promise<T> {
   for (let tries = 0; ; tries++) {
     signal?.throwIfAborted();
@@ -113,7 +118,7 @@ export async function request<T>(
 export async function* chunksOf(
   where: string,
   address: string,
-  body: ReadableStream<Uint8Array> | null,
+  body: PlatformByteStream | null,
   { signal, timeout }: Limits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (body === null) return;
@@ -150,7 +155,7 @@ export async function blobOf(
   where: string,
   stream: AsyncIterable<unknown>,
   { signal, maxBytes = MOST_WHOLE }: Limits,
-): Promise<Blob> {
+): Promise<PlatformBlob> {
   const pieces: Blob[] = [];
   let chunks: Uint8Array<ArrayBuffer>[] = [];
   let held = 0;
@@ -180,7 +185,11 @@ function checkWhole(where: string, size: number, maxBytes: number): void {
 }
 
 /** The body of a response. @throws {Error} `ZP_LOAD_FAILED` unless its status is ok */
-export async function bodyOf(where: string, response: Response, limits: Limits): Promise<Blob> {
+export async function bodyOf(
+  where: string,
+  response: PlatformResponse,
+  limits: Limits,
+): Promise<PlatformBlob> {
   const address = response.url || "the response";
   if (response.ok) {
     const length = Number(response.headers.get("content-length"));
