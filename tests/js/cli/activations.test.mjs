@@ -152,7 +152,7 @@ describe("--activations of zeropoint plan", () => {
     const only = ["--activations", "head.weight.npy", "--metric", "output"];
     const rows = ["analyze", "model.safetensors", ...FEW, "--include", "head.*", "-o", "head.json"];
     assert.equal(run(...rows, "--activations", "head.weight.npy").code, 0);
-    const { code, stdout } = run("plan", "head.json", "--size", "8bpw", "--json");
+    const { code, stdout } = run("plan", "head.json", "--size", "16bpw", "--json");
     assert.equal(code, 0);
     assert.equal(JSON.parse(stdout).metric, "output");
     const late = run("plan", "head.json", "--size", "8bpw", ...only);

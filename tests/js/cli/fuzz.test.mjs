@@ -128,7 +128,7 @@ before(async () => {
   const few = ["--schemes", "int8-channel,int4-g32", "--threads", "1"];
   for (const args of [
     ["analyze", "model", ...few, "-o", "rows.json", "--json"],
-    ["plan", "rows.json", "--size", "60%", "-o", "made.json"],
+    ["plan", "rows.json", "--size", "80%", "-o", "made.json"],
     ["quantize", "model", "--plan", "plan.json", "-o", "whole", "--threads", "1"],
   ]) {
     const { code, stderr } = zeropoint(folder, args);
