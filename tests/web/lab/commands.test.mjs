@@ -48,11 +48,24 @@ before(async () => {
   copyFileSync(join(root, "build", "cost", "digits.onnx"), join(folder, "digits.onnx"));
 });
 
+/**
+ * Opens the details of a cell of the first weight. Found and pressed in one step: between two the table may be drawn
+ * again, and the cell be no part of it.
+ */
+async function openFirst(page, selector, index = 0) {
+  await page.evaluate(
+    (wanted, i) =>
+      document.querySelectorAll(`.layer-body .layer-row:first-child ${wanted}`)[i].click(),
+    selector,
+    index,
+  );
+  await page.waitForSelector(".lab-drawer[open] .detail-actions");
+}
+
 /** Pins a scheme of the first weight by its details. */
 async function pinFirst(page, scheme) {
   const name = await page.$eval(".layer-body .is-name", ({ textContent }) => textContent);
-  await page.$eval(".layer-body .is-plan", (cell) => cell.click());
-  await page.waitForSelector(".lab-drawer[open] .detail-actions");
+  await openFirst(page, ".is-plan");
   const isKeep = scheme === "keep";
   if (!isKeep) {
     await page.$eval(".lab-drawer .detail-head button", (button) => button.click());
@@ -62,12 +75,7 @@ async function pinFirst(page, scheme) {
       scheme,
     );
     assert.ok(index >= 0, scheme);
-    await page.$$eval(
-      ".layer-body .layer-row:first-child .is-scheme",
-      (all, i) => all[i].click(),
-      index,
-    );
-    await page.waitForSelector(".lab-drawer[open] .detail-actions");
+    await openFirst(page, ".is-scheme", index);
   }
   await page.$eval(`.lab-drawer [data-pin="${scheme}"]`, (button) => button.click());
   await waitFor(

@@ -30,7 +30,16 @@ const rowOf = (page, name) =>
 
 /** Opens the details of a cell, which may be beyond the edge of the table. */
 async function openDetails(page, name, cell) {
-  await (await rowOf(page, name)).$eval(cell, (each) => each.click());
+  // In one step: between two the table may be drawn again, and the cell be no part of it.
+  await page.evaluate(
+    (layer, selector) =>
+      [...document.querySelectorAll(".layer-body .layer-row")]
+        .find((row) => row.querySelector(".is-name").textContent === layer)
+        .querySelector(selector)
+        .click(),
+    name,
+    cell,
+  );
   await page.waitForSelector(".lab-drawer[open] .detail-actions");
 }
 

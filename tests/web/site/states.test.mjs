@@ -19,7 +19,9 @@ const temporary = (name, content) => {
 const broken = temporary("broken.safetensors", "no model");
 const noInputs = temporary("other.npy", "no array");
 
-const press = (page, selector) => page.$eval(selector, (element) => element.click());
+/** Found and pressed in one step: between two the page may draw the element again. */
+const press = (page, selector) =>
+  page.evaluate((wanted) => document.querySelector(wanted).click(), selector);
 const there = (page, selector) => page.waitForSelector(selector);
 const openAll = (page) =>
   page.$$eval(".view[data-current] details", (all) => {
