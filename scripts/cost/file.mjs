@@ -12,7 +12,7 @@ const CALIBRATION = 200;
 const SIZES = [784, 64, 10];
 
 /** The value of a pixel's code: 0 to 15 represent 0 to 1. */
-const GREY = /** @type {const} */ ({ dtype: "uint4", scale: 1 / 15, zeroPoint: 0 });
+export const GREY = /** @type {const} */ ({ dtype: "uint4", scale: 1 / 15, zeroPoint: 0 });
 
 /**
  * @typedef {import("zeropoint").Tensor} Tensor

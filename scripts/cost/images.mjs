@@ -9,11 +9,9 @@ import { gzipSync } from "node:zlib";
 import { init, pack } from "zeropoint";
 import { root } from "../process/run.mjs";
 import { PIXELS, readDigits } from "./digits.mjs";
+import { GREY } from "./file.mjs";
 
 const file = join(root, "build", "cost", "images.bin");
-
-/** The value of a pixel's code: 0 to 15 represent 0 to 1. */
-const GREY = { dtype: "uint4", scale: 1 / 15, zeroPoint: 0 };
 
 /** Writes the file, unless it is newer than its sources. */
 export async function makeImages() {
@@ -22,6 +20,6 @@ export async function makeImages() {
   if (existsSync(file) && statSync(file).mtimeMs > time) return;
   await init();
   const { codes, labels } = readDigits();
-  const packed = pack({ ...GREY, scheme: "affine", data: codes, shape: [labels.length, PIXELS] });
+  const packed = pack({ ...GREY, data: codes, shape: [labels.length, PIXELS] });
   writeFileSync(file, gzipSync(Buffer.concat([packed, labels]), { level: 9 }));
 }

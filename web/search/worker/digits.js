@@ -3,6 +3,7 @@
 import { dequantize, init, unpack } from "zeropoint";
 import { VectorIndex } from "zeropoint/search";
 import imagesUrl from "../../../build/cost/images.bin?url";
+import { GREY } from "../../../scripts/cost/file.mjs";
 import { pageCore } from "../../shell/core/worker-core.js";
 
 const [DIGITS, PIXELS, NEAREST] = [10_000, 784, 10];
@@ -48,9 +49,7 @@ export async function loadDigits() {
   const [bytes] = await Promise.all([loadImages(), init({ wasm: pageCore })]);
   const packed = bytes.subarray(0, (DIGITS * PIXELS) / 2);
   const labels = bytes.slice(packed.length);
-  const grey = unpack(packed, {
-    ...{ shape: [DIGITS, PIXELS], dtype: "uint4", scale: 1 / 15, zeroPoint: 0 },
-  });
+  const grey = unpack(packed, { ...GREY, shape: [DIGITS, PIXELS] });
   const { data } = dequantize(grey);
   const mean = meanOf(data);
   for (let start = 0; start < data.length; start += PIXELS) {

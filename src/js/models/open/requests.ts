@@ -123,7 +123,7 @@ export async function* chunksOf(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (body === null) return;
   const reader = body.getReader();
-  // What is left of the stream ends by itself.
+  // Without waiting: a stream that has failed refuses to be cancelled.
   const cancel = (): void => void reader.cancel().catch(() => {});
   signal?.addEventListener("abort", cancel);
   try {
