@@ -12,7 +12,7 @@ import { checkSlices, forSlices, qparamsShape, type Slices } from "../tensor/gra
 import { checkOwnShape, checkSize, sizeOf } from "../tensor/shape.js";
 import { checkTensorOut, type Tensor } from "../tensor/tensor.js";
 import { checkQParams } from "./check.js";
-import type { BlockShape } from "./options.js";
+import { type BlockShape, checkRule } from "./options.js";
 import { listed, type QParamInput, type Rule, type ScaleTensor } from "./quantized-tensor.js";
 
 /** A float type of 8 or 4 bits that values can be quantized to. */
@@ -70,6 +70,7 @@ const OTHERS = ["zeroPoint", "offset", "range", "includeZero"];
 /** Scales and slices after their checks. */
 interface Scaled {
   readonly dtype: FloatCodesDType;
+  readonly rule: Rule;
   readonly slices: Slices;
   readonly scale: number | ScaleTensor;
 }
@@ -77,6 +78,7 @@ interface Scaled {
 /** The scales in the options, or chosen: max|x| over the largest value of the type; 1 for zeros. */
 function scaledBy(where: string, x: CheckedTensor, options: Options): Scaled {
   const { axis, groupSize, blockShape, scale } = options;
+  const rule = checkRule(where, options);
   const dtype = options.dtype as FloatCodesDType;
   const scheme = checkChoice(where, "options.scheme", options.scheme, ["symmetric"], "symmetric");
   for (const name of OTHERS) {
@@ -93,12 +95,9 @@ function scaledBy(where: string, x: CheckedTensor, options: Options): Scaled {
     ["throw", "ignore"],
     "throw",
   );
+  const own = { dtype, rule, slices };
   if (scale !== undefined) {
-    return {
-      dtype,
-      slices,
-      scale: givenScale(where, "options", scale, shape, slices, options.rule),
-    };
+    return { ...own, scale: givenScale(where, "options", scale, shape, slices, rule) };
   }
   const most = newArray(where, Float32Array, slices.slices);
   forSlices(slices, (start, count, slice) => {
@@ -113,8 +112,8 @@ function scaledBy(where: string, x: CheckedTensor, options: Options): Scaled {
   const largest = SMALL_FLOATS[dtype].most;
   // Scales below the smallest normal number are imprecise.
   const scales = most.map((own) => (own === 0 ? 1 : Math.max(own / largest, 2 ** -126)));
-  if (slices.granularity === "perTensor") return { dtype, slices, scale: scales[0] };
-  return { dtype, slices, scale: { data: scales, shape: qparamsShape(shape, slices) } };
+  if (slices.granularity === "perTensor") return { ...own, scale: scales[0] };
+  return { ...own, scale: { data: scales, shape: qparamsShape(shape, slices) } };
 }
 
 function givenScale(
@@ -123,12 +122,10 @@ function givenScale(
   scale: unknown,
   shape: readonly number[],
   slices: Slices,
-  rule: unknown,
+  rule: Rule,
 ): number | ScaleTensor {
-  const rules = ["course", "onnx", "torch"] as const;
-  const own = checkChoice(where, "options.rule", rule, rules, "course");
   const none = { value: 0, hasOffsets: false };
-  const checked = checkQParams(where, prefix, scale, none, shape, slices, "int8", true, own).scale;
+  const checked = checkQParams(where, prefix, scale, none, shape, slices, "int8", true, rule).scale;
   if (typeof checked === "number" || checked.data.length === slices.slices) return checked;
   const wanted = "one number, or one for each index of axis, group or block";
   throw rangeError("ZP_SHAPE_MISMATCH", where, `${prefix}.scale must be ${wanted}`);
@@ -143,6 +140,12 @@ function forScales(
   forSlices(slices, (start, count, slice) => {
     run(start, count, Math.fround(scales[scales.length === 1 ? 0 : slice]));
   });
+}
+
+/** The code of one value. ONNX adds the zero point 0 to quotients for float4_e2m1, so that -0 becomes 0. */
+function codeOf(value: number, scale: number, { dtype, rule }: Scaled): number {
+  const quotient = Math.fround(Math.fround(value) / scale);
+  return encodeSmall(rule === "onnx" && dtype === "float4_e2m1" ? quotient + 0 : quotient, dtype);
 }
 
 /** `quantize` for dtypes of floats. */
@@ -161,7 +164,7 @@ export function quantizeToFloats(
       : (checkOut(where, "options.out", out, "Uint8Array", x.size, inputs) as Uint8Array);
   forScales(scaled, (start, count, own) => {
     for (let i = start; i < start + count; i++) {
-      data[i] = encodeSmall(Math.fround(Math.fround(valueAt(x.data, i)) / own), dtype);
+      data[i] = codeOf(valueAt(x.data, i), own, scaled);
     }
   });
   const { axis, groupSize, blocks } = slices;
@@ -185,8 +188,7 @@ export function fakeQuantizeToFloats(where: string, x: CheckedTensor, options: O
   const { result, data } = checkTensorOut(where, "options.out", out, x.shape, x.size, inputs);
   forScales(scaled, (start, count, own) => {
     for (let i = start; i < start + count; i++) {
-      const code = encodeSmall(Math.fround(Math.fround(valueAt(x.data, i)) / own), dtype);
-      data[i] = decodeSmall(code, dtype) * own;
+      data[i] = decodeSmall(codeOf(valueAt(x.data, i), own, scaled), dtype) * own;
     }
   });
   return result;
@@ -196,7 +198,7 @@ export function fakeQuantizeToFloats(where: string, x: CheckedTensor, options: O
 export function dequantizeFloats(
   where: string,
   { dtype: given, data: codes, shape: lengths, dims, scale, ...q }: QuantizedFields,
-  rule: unknown,
+  rule: Rule,
   out: unknown,
 ): Tensor {
   const dtype = given as FloatCodesDType;
@@ -205,7 +207,7 @@ export function dequantizeFloats(
   const data: NumberArray = checkCodes(where, "q.data", codes, bits === 3 ? "uint4" : "uint8");
   checkSize(where, "q", shape, data.length);
   const slices = checkSlices(where, "q", shape, q.axis, q.groupSize, q.blockShape);
-  const scaled = { dtype, slices, scale: givenScale(where, "q", scale, shape, slices, rule) };
+  const scaled = { dtype, rule, slices, scale: givenScale(where, "q", scale, shape, slices, rule) };
   const size = sizeOf(shape);
   const own = checkTensorOut(where, "options.out", out, shape, size, [data]);
   const values = Float32Array.from({ length: 256 }, (_, code) => decodeSmall(code, dtype));

@@ -87,7 +87,8 @@ function quantizeValues(
  * rounds; ONNX's QuantizeLinear and WebNN's quantizeLinear; torch.quantize_per_tensor.
  *
  * With a dtype of floats (`"float8_e4m3fn"`, `"float8_e5m2"`, `"float4_e2m1"`) the codes are bit patterns of
- * x / scale, rounded half to even and saturated; the scale is max|x| over the largest value of the type.
+ * x / scale, rounded half to even and saturated; the scale is max|x| over the largest value of the type. The rule
+ * `"onnx"` adds the zero point 0 for float4_e2m1, so that -0 becomes 0.
  *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options.dtype      default: `"int8"`

@@ -23,6 +23,7 @@ import {
   quantizeHqq,
 } from "zeropoint/torch";
 import { Random, refuses } from "../support/asserts.mjs";
+import { builds } from "../support/builds.mjs";
 
 await init();
 
@@ -101,28 +102,6 @@ const types = ({ scaleDtype, zeroPointDtype }) => ({
   zeroPointDtype: DTYPES[zeroPointDtype],
 });
 
-/** Choose, quantize, dequantize and fake-quantize, as far as the vector has outputs. */
-function roundTrip({ id, args, in: { x: input }, out }, extra = {}, outputDtype = input.t) {
-  const x = tensorOf(input);
-  const { block, dtype } = args;
-  const own = { blockSize: block, dtype, ...limits(args), compat, ...extra.quantize };
-  const [scale, zeroPoint] = chooseQParamsAffine(x, {
-    ...own,
-    ...types(args),
-    mapping: MAPPINGS[args.mapping],
-    eps: given(args.eps),
-    keepdim: args.keepdim ?? false,
-    ...extra.choose,
-  });
-  if (out.scale) same(id, scale, out.scale);
-  if (out.zeroPoint) same(id, zeroPoint, out.zeroPoint);
-  if (!out.q && !out.dq && !out.fq) return;
-  const q = quantizeAffine(x, { ...own, scale, zeroPoint });
-  if (out.q) same(id, { data: q.data, shape: q.shape }, out.q);
-  if (out.dq) same(id, dequantizeAffine(q, { outputDtype: DTYPES[outputDtype] }), out.dq);
-  if (out.fq) same(id, fakeQuantizeAffine(x, { ...own, scale, zeroPoint }), out.fq);
-}
-
 /** With given qparams. */
 const givenQParams = ({ args, in: inputs }) => ({
   blockSize: args.block ?? [1, -1],
@@ -135,177 +114,214 @@ const givenQParams = ({ args, in: inputs }) => ({
 
 const last = ({ shape }) => shape.map((length, axis) => (axis === shape.length - 1 ? length : 1));
 
-const RUN = {
-  affine: (each) => roundTrip(each),
-  choose: (each) => roundTrip(each),
-  minMax({ id, args, in: { min, max }, out }) {
-    const [scale, zeroPoint] = chooseQParamsAffine(undefined, {
-      min: tensorOf(min),
-      max: tensorOf(max),
-      mapping: MAPPINGS[args.mapping],
-      dtype: args.dtype,
-      eps: given(args.eps),
-      ...limits(args),
-      ...types(args),
-      compat,
-    });
-    same(id, scale, out.scale);
-    same(id, zeroPoint, out.zeroPoint);
-  },
-  quantize(each) {
-    const { data, shape } = quantizeAffine(tensorOf(each.in.x), givenQParams(each));
-    same(each.id, { data, shape }, each.out.q);
-  },
-  dequantize(each) {
-    const { data, shape } = tensorOf(each.in.q);
-    const outputDtype = DTYPES[each.args.outputDtype];
-    same(
-      each.id,
-      dequantizeAffine({ data, shape, ...givenQParams(each) }, { outputDtype }),
-      each.out.dq,
-    );
-  },
-  fakeQuantize(each) {
-    const x = tensorOf(each.in.x);
-    const zeroPointDomain = each.args.domain.toLowerCase();
-    const own = { ...givenQParams(each), zeroPointDomain };
-    if (zeroPointDomain === "none") delete own.zeroPoint;
-    same(each.id, fakeQuantizeAffine(x, own), each.out.fq);
-  },
-  noZeroPoint(each) {
-    const q = quantizeAffine(tensorOf(each.in.x), givenQParams(each));
-    same(each.id, { data: q.data, shape: q.shape }, each.out.q);
-    same(each.id, dequantizeAffine(q, { outputDtype: DTYPES[each.in.x.t] }), each.out.dq);
-  },
-  tinygemm: (each) => roundTrip(each, { quantize: { zeroPointDomain: "float" } }),
-  dontPreserveZero: (each) => roundTrip(each, { choose: { preserveZero: false } }),
-  float8({ id, args, in: { x: input }, out }) {
+/** Runs of the vectors by function, in a build. */
+function runsOf({
+  chooseQParamsAffine,
+  chooseScaleFloat8,
+  dequantizeAffine,
+  dequantizeFloat8,
+  fakeQuantizeAffine,
+  quantizeAffine,
+  quantizeFloat8,
+  quantizeHqq,
+}) {
+  /** Choose, quantize, dequantize and fake-quantize, as far as the vector has outputs. */
+  function roundTrip({ id, args, in: { x: input }, out }, extra = {}, outputDtype = input.t) {
     const x = tensorOf(input);
-    const own = { dtype: `float8_${args.float8Dtype}`, blockSize: args.block };
-    const scale = chooseScaleFloat8(x, {
+    const { block, dtype } = args;
+    const own = { blockSize: block, dtype, ...limits(args), compat, ...extra.quantize };
+    const [scale, zeroPoint] = chooseQParamsAffine(x, {
       ...own,
-      lowerBound: given(args.lowerBound),
-      upperBound: given(args.upperBound),
-      ...(args.scaleDtype === "e8m0" && { scaleDtype: "float8_e8m0" }),
-      compat,
+      ...types(args),
+      mapping: MAPPINGS[args.mapping],
+      eps: given(args.eps),
+      keepdim: args.keepdim ?? false,
+      ...extra.choose,
     });
-    same(id, scale, out.scale);
-    const q = quantizeFloat8(x, { ...own, scale });
-    same(id, { data: q.data, shape: q.shape }, out.q);
-    same(id, dequantizeFloat8(q, { outputDtype: DTYPES[input.t] }), out.dq);
-  },
-  hqq({ id, args, in: { x }, out }) {
-    const { nbits: bits, groupSize, axis, optimize, computeDtype, rawOutput: raw } = args;
-    const own = { bits, groupSize, axis, optimize, computeDtype: DTYPES[computeDtype], raw };
-    const { data, scale, zeroPoint } = quantizeHqq(tensorOf(x), own);
-    same(id, { data, shape: out.q.shape }, out.q);
-    same(id, { ...scale, shape: out.scale.shape }, out.scale);
-    same(id, { ...zeroPoint, shape: out.zeroPoint.shape }, out.zeroPoint);
-  },
-  hqqScaleOnly({ id, args, in: { x }, out }) {
-    const bits = Math.log2(args.qmax - args.qmin + 1);
-    const q = quantizeHqq(tensorOf(x), { bits, groupSize: args.block[1], scaleOnly: true });
-    same(id, { data: Int32Array.from(q.data), shape: q.shape }, out.q);
-    same(id, q.scale, out.scale);
-  },
-  // Helpers of quantization/utils.py: calls of the primitives with these arguments.
-  perTokenAbsmax(each) {
-    const scaleDtype = each.in.x.t === "f16" ? "f32" : null;
-    const args = {
-      mapping: "SYMMETRIC",
-      block: last(each.in.x),
-      dtype: "int8",
-      qmin: -127,
-      qmax: 127,
-      eps: 1e-5,
-      scaleDtype,
-      zeroPointDtype: "i32",
-    };
-    roundTrip({ ...each, args });
-  },
-  perTokenDynamicQuant(each) {
-    const args = {
-      mapping: "ASYMMETRIC",
-      block: last(each.in.x),
-      dtype: "int8",
-      qmin: -128,
-      qmax: 127,
-      eps: each.args.eps,
-      scaleDtype: "f32",
-      zeroPointDtype: "f32",
-    };
-    roundTrip({ ...each, args });
-  },
-  dynamicPerChannel(each) {
-    const args = {
-      mapping: "SYMMETRIC",
-      block: last(each.in.x),
-      dtype: "int8",
-      qmin: -128,
-      qmax: 127,
-      eps: 2 ** -126,
-      scaleDtype: null,
-      zeroPointDtype: "i64",
-    };
-    roundTrip({ ...each, args });
-  },
-  groupQParamsSymmetric(each) {
-    const { nbits, groupSize, precision, mapping } = each.args;
-    const args = {
-      mapping,
-      block: [1, groupSize],
-      dtype: `int${nbits}`,
-      qmin: null,
-      qmax: null,
-      eps: null,
-      scaleDtype: precision,
-      zeroPointDtype: precision,
-    };
-    roundTrip({ ...each, args });
-  },
-  groupwiseAffine(each) {
-    const { nbits, groupSize, dtype: scaleDtype, domain, preserveZero } = each.args;
-    const isFloat = domain === "FLOAT";
-    const zeroPointDtype = isFloat ? scaleDtype : "i32";
-    const args = {
-      mapping: "ASYMMETRIC",
-      block: [1, groupSize],
-      dtype: "int32",
-      qmin: 0,
-      qmax: 2 ** nbits - 1,
-      eps: 1e-6,
-      scaleDtype,
-      zeroPointDtype,
-    };
-    const extra = isFloat
-      ? { quantize: { zeroPointDomain: "float" } }
-      : { choose: { preserveZero } };
-    roundTrip({ ...each, args }, extra, scaleDtype);
-  },
-  dequantizePerChannel(each) {
-    const { data, shape } = tensorOf(each.in.q);
-    const own = { ...givenQParams(each), dtype: "int8" };
-    const outputDtype = DTYPES[each.args.outputDtype];
-    same(each.id, dequantizeAffine({ data, shape, ...own }, { outputDtype }), each.out.dq);
-  },
-};
-
-describe("torchao's vectors", () => {
-  for (const fn of new Set(cases.map((each) => each.fn))) {
-    const own = cases.filter((each) => each.fn === fn);
-    it(`gives the bits of ${own.length} cases of ${fn}`, () => {
-      const wrong = [];
-      for (const each of own) {
-        try {
-          RUN[fn](each);
-        } catch (error) {
-          wrong.push(`${JSON.stringify(each.args)} ${each.in.x?.t ?? ""} ${error.message}`);
-        }
-      }
-      assert.deepEqual(wrong, [], `${wrong.length} of ${own.length}`);
-    });
+    if (out.scale) same(id, scale, out.scale);
+    if (out.zeroPoint) same(id, zeroPoint, out.zeroPoint);
+    if (!out.q && !out.dq && !out.fq) return;
+    const q = quantizeAffine(x, { ...own, scale, zeroPoint });
+    if (out.q) same(id, { data: q.data, shape: q.shape }, out.q);
+    if (out.dq) same(id, dequantizeAffine(q, { outputDtype: DTYPES[outputDtype] }), out.dq);
+    if (out.fq) same(id, fakeQuantizeAffine(x, { ...own, scale, zeroPoint }), out.fq);
   }
-});
+
+  return {
+    affine: (each) => roundTrip(each),
+    choose: (each) => roundTrip(each),
+    minMax({ id, args, in: { min, max }, out }) {
+      const [scale, zeroPoint] = chooseQParamsAffine(undefined, {
+        min: tensorOf(min),
+        max: tensorOf(max),
+        mapping: MAPPINGS[args.mapping],
+        dtype: args.dtype,
+        eps: given(args.eps),
+        ...limits(args),
+        ...types(args),
+        compat,
+      });
+      same(id, scale, out.scale);
+      same(id, zeroPoint, out.zeroPoint);
+    },
+    quantize(each) {
+      const { data, shape } = quantizeAffine(tensorOf(each.in.x), givenQParams(each));
+      same(each.id, { data, shape }, each.out.q);
+    },
+    dequantize(each) {
+      const { data, shape } = tensorOf(each.in.q);
+      const outputDtype = DTYPES[each.args.outputDtype];
+      same(
+        each.id,
+        dequantizeAffine({ data, shape, ...givenQParams(each) }, { outputDtype }),
+        each.out.dq,
+      );
+    },
+    fakeQuantize(each) {
+      const x = tensorOf(each.in.x);
+      const zeroPointDomain = each.args.domain.toLowerCase();
+      const own = { ...givenQParams(each), zeroPointDomain };
+      if (zeroPointDomain === "none") delete own.zeroPoint;
+      same(each.id, fakeQuantizeAffine(x, own), each.out.fq);
+    },
+    noZeroPoint(each) {
+      const q = quantizeAffine(tensorOf(each.in.x), givenQParams(each));
+      same(each.id, { data: q.data, shape: q.shape }, each.out.q);
+      same(each.id, dequantizeAffine(q, { outputDtype: DTYPES[each.in.x.t] }), each.out.dq);
+    },
+    tinygemm: (each) => roundTrip(each, { quantize: { zeroPointDomain: "float" } }),
+    dontPreserveZero: (each) => roundTrip(each, { choose: { preserveZero: false } }),
+    float8({ id, args, in: { x: input }, out }) {
+      const x = tensorOf(input);
+      const own = { dtype: `float8_${args.float8Dtype}`, blockSize: args.block };
+      const scale = chooseScaleFloat8(x, {
+        ...own,
+        lowerBound: given(args.lowerBound),
+        upperBound: given(args.upperBound),
+        ...(args.scaleDtype === "e8m0" && { scaleDtype: "float8_e8m0" }),
+        compat,
+      });
+      same(id, scale, out.scale);
+      const q = quantizeFloat8(x, { ...own, scale });
+      same(id, { data: q.data, shape: q.shape }, out.q);
+      same(id, dequantizeFloat8(q, { outputDtype: DTYPES[input.t] }), out.dq);
+    },
+    hqq({ id, args, in: { x }, out }) {
+      const { nbits: bits, groupSize, axis, optimize, computeDtype, rawOutput: raw } = args;
+      const own = { bits, groupSize, axis, optimize, computeDtype: DTYPES[computeDtype], raw };
+      const { data, scale, zeroPoint } = quantizeHqq(tensorOf(x), own);
+      same(id, { data, shape: out.q.shape }, out.q);
+      same(id, { ...scale, shape: out.scale.shape }, out.scale);
+      same(id, { ...zeroPoint, shape: out.zeroPoint.shape }, out.zeroPoint);
+    },
+    hqqScaleOnly({ id, args, in: { x }, out }) {
+      const bits = Math.log2(args.qmax - args.qmin + 1);
+      const q = quantizeHqq(tensorOf(x), { bits, groupSize: args.block[1], scaleOnly: true });
+      same(id, { data: Int32Array.from(q.data), shape: q.shape }, out.q);
+      same(id, q.scale, out.scale);
+    },
+    // Helpers of quantization/utils.py: calls of the primitives with these arguments.
+    perTokenAbsmax(each) {
+      const scaleDtype = each.in.x.t === "f16" ? "f32" : null;
+      const args = {
+        mapping: "SYMMETRIC",
+        block: last(each.in.x),
+        dtype: "int8",
+        qmin: -127,
+        qmax: 127,
+        eps: 1e-5,
+        scaleDtype,
+        zeroPointDtype: "i32",
+      };
+      roundTrip({ ...each, args });
+    },
+    perTokenDynamicQuant(each) {
+      const args = {
+        mapping: "ASYMMETRIC",
+        block: last(each.in.x),
+        dtype: "int8",
+        qmin: -128,
+        qmax: 127,
+        eps: each.args.eps,
+        scaleDtype: "f32",
+        zeroPointDtype: "f32",
+      };
+      roundTrip({ ...each, args });
+    },
+    dynamicPerChannel(each) {
+      const args = {
+        mapping: "SYMMETRIC",
+        block: last(each.in.x),
+        dtype: "int8",
+        qmin: -128,
+        qmax: 127,
+        eps: 2 ** -126,
+        scaleDtype: null,
+        zeroPointDtype: "i64",
+      };
+      roundTrip({ ...each, args });
+    },
+    groupQParamsSymmetric(each) {
+      const { nbits, groupSize, precision, mapping } = each.args;
+      const args = {
+        mapping,
+        block: [1, groupSize],
+        dtype: `int${nbits}`,
+        qmin: null,
+        qmax: null,
+        eps: null,
+        scaleDtype: precision,
+        zeroPointDtype: precision,
+      };
+      roundTrip({ ...each, args });
+    },
+    groupwiseAffine(each) {
+      const { nbits, groupSize, dtype: scaleDtype, domain, preserveZero } = each.args;
+      const isFloat = domain === "FLOAT";
+      const zeroPointDtype = isFloat ? scaleDtype : "i32";
+      const args = {
+        mapping: "ASYMMETRIC",
+        block: [1, groupSize],
+        dtype: "int32",
+        qmin: 0,
+        qmax: 2 ** nbits - 1,
+        eps: 1e-6,
+        scaleDtype,
+        zeroPointDtype,
+      };
+      const extra = isFloat
+        ? { quantize: { zeroPointDomain: "float" } }
+        : { choose: { preserveZero } };
+      roundTrip({ ...each, args }, extra, scaleDtype);
+    },
+    dequantizePerChannel(each) {
+      const { data, shape } = tensorOf(each.in.q);
+      const own = { ...givenQParams(each), dtype: "int8" };
+      const outputDtype = DTYPES[each.args.outputDtype];
+      same(each.id, dequantizeAffine({ data, shape, ...own }, { outputDtype }), each.out.dq);
+    },
+  };
+}
+
+for (const library of builds) {
+  const run = runsOf(library);
+  describe(`torchao's vectors: ${library.name}`, () => {
+    for (const fn of new Set(cases.map((each) => each.fn))) {
+      const own = cases.filter((each) => each.fn === fn);
+      it(`gives the bits of ${own.length} cases of ${fn}`, () => {
+        const wrong = [];
+        for (const each of own) {
+          try {
+            run[fn](each);
+          } catch (error) {
+            wrong.push(`${JSON.stringify(each.args)} ${each.in.x?.t ?? ""} ${error.message}`);
+          }
+        }
+        assert.deepEqual(wrong, [], `${wrong.length} of ${own.length}`);
+      });
+    }
+  });
+}
 
 const random = new Random(5);
 const x = {
