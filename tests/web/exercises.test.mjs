@@ -82,7 +82,7 @@ describe("Exercises", () => {
       }
       assert.match(
         await textOf(page, `#${id} .exercise-progress`),
-        new RegExp(`^${exercises.length} of ${exercises.length} .* of 31`),
+        new RegExp(`^${exercises.length} of ${exercises.length} .* of 34`),
       );
       assert.deepEqual(await opened.problems(), []);
     });

@@ -166,6 +166,61 @@ describe("Linked elements", () => {
   });
 });
 
+describe("A block of weights", () => {
+  const figure = '[data-figure="block"]';
+  const detail = `${figure} [data-detail]`;
+
+  /** Waits until the detail begins with a text. */
+  const says = (page, start) =>
+    waitFor(
+      page,
+      (selector, text) => document.querySelector(selector)?.textContent.startsWith(text),
+      detail,
+      start,
+    );
+
+  const marked = (page, kind, attribute) =>
+    page.$$eval(`${figure} [data-kind="${kind}"] [${attribute}]`, (cells) =>
+      cells.map(({ dataset }) => Number(dataset.index)),
+    );
+
+  it("shows by keyboard the bytes of a value, and the values of a byte", async () => {
+    const { page, problems, close } = await open("formats-of-files", figure);
+    await page.focus(`${figure} [data-kind="value"] [tabindex="0"]`);
+    await says(page, "Value 9 = d · (q − 8) =");
+    await press(page, "ArrowDown");
+    await says(page, "Value 25 =");
+    assert.deepEqual(await marked(page, "byte", "data-sharing"), [0, 1, 11]);
+    assert.deepEqual(await marked(page, "value", "data-shown"), [25]);
+    await page.focus(`${figure} [data-kind="byte"] [tabindex="0"]`);
+    await says(page, "Byte 0 is 36");
+    assert.equal((await marked(page, "value", "data-sharing")).length, 32);
+    await press(page, "End");
+    await says(page, "Byte 15 is");
+    assert.deepEqual(await marked(page, "value", "data-sharing"), [13, 29]);
+    assert.equal(
+      await page.evaluate(() => document.activeElement.getAttribute("aria-describedby")),
+      await attributeOf(page, detail, "id"),
+    );
+    if (browserName === "chromium") assert.deepEqual(await axeViolations(page), []);
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+
+  it("shows another format, whose cells answer to the pointer", async () => {
+    const { page, problems, close } = await open("formats-of-files", figure);
+    await page.$eval(`${figure} input[value="q4_k"]`, (input) => input.click());
+    await page.waitForSelector(`${figure} [data-kind="value"] [data-index="255"]`);
+    await page.$eval(`${figure} [data-kind="byte"] [data-index="15"]`, (cell) => cell.click());
+    await says(page, "Byte 15 is");
+    assert.match(await textOf(page, detail), /sc = 23 of values 224 to 255, with byte 7/);
+    assert.match(await textOf(page, detail), /m = 6 of values 224 to 255, with byte 11/);
+    if (browserName === "chromium") assert.deepEqual(await axeViolations(page), []);
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
 describe("The scale", () => {
   it("leaves the sum step by step, and the output is the layer's", async () => {
     const figure = '[data-figure="scale-leaves-the-sum"]';

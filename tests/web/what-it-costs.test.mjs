@@ -1,4 +1,4 @@
-// Notebook 6 on the page measures the same as `npm run cost` on the command line, and notebook 7 what it says.
+// Notebook 6 on the page measures the same as `npm run cost` on the command line, and notebooks 7 and 8 what they say.
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -149,18 +149,23 @@ describe("Notebook what-it-costs", () => {
   });
 });
 
-describe("Notebook nearest-vectors", () => {
-  it("matches the output of every run, cell by cell", async () => {
-    const { page, problems, close } = await openPage(browser, site.url);
-    await openNotebook(page, "nearest-vectors");
-    await runAll(page);
-    const cells = await readCells(page);
-    assert.equal(cells.length, 8);
-    for (const { id, output, expected, verdict } of cells) {
-      assert.equal(output, expected, id);
-      assert.equal(verdict, "matches", id);
-    }
-    assert.deepEqual(await problems(), []);
-    await close();
+for (const [notebook, count] of [
+  ["nearest-vectors", 8],
+  ["formats-of-files", 9],
+]) {
+  describe(`Notebook ${notebook}`, () => {
+    it("matches the output of every run, cell by cell", async () => {
+      const { page, problems, close } = await openPage(browser, site.url);
+      await openNotebook(page, notebook);
+      await runAll(page);
+      const cells = await readCells(page);
+      assert.equal(cells.length, count);
+      for (const { id, output, expected, verdict } of cells) {
+        assert.equal(output, expected, id);
+        assert.equal(verdict, "matches", id);
+      }
+      assert.deepEqual(await problems(), []);
+      await close();
+    });
   });
-});
+}

@@ -113,6 +113,8 @@ const ABOUT = {
     "Bits, granularity and activations, measured by the digits that a network still reads.",
   "nearest-vectors":
     "What an error that is known can prove: the ten nearest of 2,000 digits, by codes.",
+  "formats-of-files":
+    "Blocks of GGUF files, byte by byte: scales of scales, and codes that are floats.",
 };
 
 /**

@@ -1,6 +1,7 @@
 // All illustrations, by the name the notebooks give them.
 
 import { affineSymmetric } from "./drawings/affine-symmetric.js";
+import { block } from "./drawings/block.js";
 import { byHand } from "./drawings/by-hand.js";
 import { clipOrRound } from "./drawings/clip-or-round.js";
 import { errorBits } from "./drawings/error-bits.js";
@@ -28,6 +29,8 @@ import { schemeMatrix } from "./drawings/scheme-matrix.js";
  * @property {Control[]} controls
  * @property {Prediction} [predict]  asked before the drawing is shown
  * @property {(values: Record<string, string>, zeropoint: Zeropoint, width: number) => Tree} draw
+ * @property {(values: Record<string, string>, zeropoint: Zeropoint, kind: string, index: number) =>
+ *   import("./point-at-cells.js").Detail} [detail]  what a cell of a grid of the drawing says when it is pointed at
  */
 
 /** @type {Record<string, Figure>} */
@@ -44,4 +47,5 @@ export const figures = {
   "group-size": groupSize,
   "error-bits": errorBits,
   "scale-leaves-the-sum": scaleLeavesTheSum,
+  block,
 };

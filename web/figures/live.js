@@ -3,6 +3,7 @@
 import { toDom } from "../shell/drawing/tree.js";
 import { makeScrollable } from "../shell/scrollable.js";
 import { connectLinked } from "./link-elements.js";
+import { connectCells } from "./point-at-cells.js";
 import { connectPrediction } from "./prediction.js";
 import { connectScrubs } from "./scrub.js";
 
@@ -40,13 +41,26 @@ function makeLive(element) {
   let width = 0;
   const scrubs = connectScrubs(drawing, form);
   const links = connectLinked(drawing);
+  const cells = connectCells(drawing, async (kind, index) => {
+    loading ??= load();
+    try {
+      const { zeropoint, figures } = await loading;
+      const figure = figures[element.dataset.figure ?? ""];
+      return figure.detail?.(readControls(form), zeropoint, kind, index);
+    } catch {
+      loading = undefined;
+      return undefined;
+    }
+  });
   const mark = () => {
     scrubs.mark();
     links.mark();
+    cells.mark();
   };
-  if (drawing.querySelector("[data-scrub], [data-linked]")) {
-    // Only one of the built drawings can take part. Another room has another drawn; until then this one stays.
-    width = roomOf(drawing);
+  if (drawing.querySelector("[data-scrub], [data-linked], [data-cells]")) {
+    // Only one of the built drawings can take part. Another room has another drawn; until then this one stays. Grids of
+    // cells fit every room, and keep the cell that is shown.
+    if (!drawing.querySelector("[data-cells]")) width = roomOf(drawing);
     for (const built of [...drawing.children]) {
       if (getComputedStyle(built).display === "none") built.remove();
       else built.removeAttribute("class");
@@ -61,7 +75,7 @@ function makeLive(element) {
     try {
       const { zeropoint, figures } = await loading;
       const figure = figures[element.dataset.figure ?? ""];
-      width = roomOf(drawing);
+      if (!figure.detail) width = roomOf(drawing);
       const focused = drawing.querySelector("[data-scrub]:focus")?.getAttribute("data-scrub");
       const isTableOpen = drawing.querySelector("details[open]") !== null;
       drawing.replaceChildren(toDom(figure.draw(values, zeropoint, width)));

@@ -75,6 +75,17 @@ describe("The module of a notebook", () => {
     assert.match(output, /^with their originals: order$/m);
   });
 
+  it("runs in Node with the digits in it: 8-formats-of-files.md", () => {
+    const cells = cellsOf(readFileSync(join(folder, "8-formats-of-files.md"), "utf8"));
+    const reader = readFileSync(join(root, "scripts", "cost", "file.mjs"), "utf8");
+    const bytes = readFileSync(join(root, "build", "cost", "digits.bin"));
+    const file = join(build, "8-formats-of-files.mjs");
+    const text = importsReplaced(toModule("8", cells));
+    writeFileSync(file, `${text}\n${digitsCode(reader, bytes, "zeropoint")}`);
+    const output = execFileSync(process.execPath, [file], { encoding: "utf8" });
+    assert.match(output, /^q4_k +96\.05 28224 bytes$/m);
+  });
+
   it("declares each name once, and shows the value of each cell", () => {
     const text = toModule("Title", [
       {

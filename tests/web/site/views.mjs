@@ -10,6 +10,7 @@ export const NOTEBOOKS = [
   "quantizer-from-scratch",
   "what-it-costs",
   "nearest-vectors",
+  "formats-of-files",
 ];
 
 export const VIEWS = ["overview", ...NOTEBOOKS];

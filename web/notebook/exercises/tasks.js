@@ -1,6 +1,7 @@
 // All exercises, by the id of their cell: "exercise-codes".
 
 import costs from "./tasks/costs.js";
+import formats from "./tasks/formats.js";
 import fromData from "./tasks/from-data.js";
 import fromScratch from "./tasks/from-scratch.js";
 import givenNumbers from "./tasks/given-numbers.js";
@@ -17,6 +18,7 @@ export const TASKS = [
   ...fromScratch,
   ...costs,
   ...nearest,
+  ...formats,
 ];
 
 /** @param {string} id */

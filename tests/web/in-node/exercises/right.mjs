@@ -313,4 +313,33 @@ export const RIGHT = {
       return found;
     }`,
   ],
+  fp4: [
+    "(code) => [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6][code]",
+    `(code) => {
+      const size = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+      return code > 7 ? -size[code - 8] : size[code];
+    }`,
+  ],
+  "q4-scale": [
+    `(values) => {
+      let extreme = 0;
+      for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
+      return -extreme / 8;
+    }`,
+    `(values) => {
+      const reach = Math.max(...values.map(Math.abs));
+      return values.find((value) => Math.abs(value) === reach) / -8;
+    }`,
+  ],
+  "q4-values": [
+    `(d, bytes) => {
+      const out = [];
+      bytes.forEach((byte, i) => {
+        out[i] = d * ((byte % 16) - 8);
+        out[i + 16] = d * (Math.floor(byte / 16) - 8);
+      });
+      return out;
+    }`,
+    "(d, bytes) => [0, 4].flatMap((shift) => bytes.map((b) => (((b >> shift) & 15) - 8) * d))",
+  ],
 };

@@ -422,4 +422,45 @@ export const WRONG = {
     none: "(s, e, k) => { const l = s.map((x, i) => x - e[i]).sort((a, b) => b - a); return s.map((_, i) => i).filter((i) => s[i] + e[i] >= l[k - 1]); }",
     best: "(s, e, k) => { const p = s.map((_, i) => i); return p.sort((a, b) => s[b] - s[a]).slice(0, k).sort((a, b) => a - b); }",
   },
+  fp4: {
+    noSubnormals: "(c) => (c >= 8 ? -1 : 1) * 2 ** (((c >> 1) & 3) - 1) * (1 + (c & 1) / 2)",
+    noSign:
+      "(c) => { const e = (c >> 1) & 3, m = c & 1; return e === 0 ? m / 2 : 2 ** (e - 1) * (1 + m / 2); }",
+    complement:
+      "(c) => { const n = c >= 8 ? 16 - c : c, e = (n >> 1) & 3, m = n & 1; return (c >= 8 ? -1 : 1) * (e === 0 ? m / 2 : 2 ** (e - 1) * (1 + m / 2)); }",
+    noBias:
+      "(c) => { const e = (c >> 1) & 3, m = c & 1; return (c >= 8 ? -1 : 1) * (e === 0 ? m / 2 : 2 ** e * (1 + m / 2)); }",
+    fixedMantissa:
+      "(c) => { const e = (c >> 1) & 3, m = c & 1; return (c >= 8 ? -1 : 1) * (e === 0 ? m / 2 : 2 ** (e - 1) + m / 2); }",
+    wholeMantissa:
+      "(c) => { const e = (c >> 1) & 3, m = c & 1; return (c >= 8 ? -1 : 1) * (e === 0 ? m : 2 ** (e - 1) * (1 + m)); }",
+    integer: "(c) => (c >= 8 ? 8 - c : c)",
+  },
+  "q4-scale": {
+    magnitude: "(v) => Math.max(...v.map(Math.abs)) / -8",
+    positive: "(v) => v.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / 8",
+    seven: "(v) => v.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / 7",
+    minusSeven: "(v) => v.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / -7",
+    fifteen: "(v) => (Math.max(...v) - Math.min(...v)) / 15",
+    maximum: "(v) => Math.max(...v) / -8",
+    minimum: "(v) => Math.min(...v) / -8",
+    last: "(v) => v.reduce((a, b) => (Math.abs(b) >= Math.abs(a) ? b : a)) / -8",
+    oneForZeros: "(v) => v.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / -8 || 1",
+  },
+  "q4-values": {
+    neighbours: "(d, b) => b.flatMap((x) => [x & 15, x >> 4]).map((q) => d * (q - 8))",
+    highFirst:
+      "(d, b) => [...b.map((x) => x >> 4), ...b.map((x) => x & 15)].map((q) => d * (q - 8))",
+    swappedNeighbours: "(d, b) => b.flatMap((x) => [x >> 4, x & 15]).map((q) => d * (q - 8))",
+    noOffset: "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x >> 4)].map((q) => d * q)",
+    seven: "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x >> 4)].map((q) => d * (q - 7))",
+    complement:
+      "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x >> 4)].map((q) => d * ((q << 28) >> 28))",
+    outside: "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x >> 4)].map((q) => d * q - 8)",
+    noMask: "(d, b) => [...b, ...b.map((x) => x >> 4)].map((q) => d * (q - 8))",
+    noShift:
+      "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x & 240)].map((q) => d * (q - 8))",
+    noScale: "(d, b) => [...b.map((x) => x & 15), ...b.map((x) => x >> 4)].map((q) => q - 8)",
+    lowOnly: "(d, b) => b.map((x) => d * ((x & 15) - 8))",
+  },
 };
