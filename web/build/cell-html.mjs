@@ -3,7 +3,7 @@
 import { icon } from "../shell/drawing/icons.js";
 import { h, toHtml } from "../shell/drawing/tree.js";
 import { highlightedHtml } from "./highlight-code.mjs";
-import { NoPython, toPython } from "./to-python.mjs";
+import { pythonOf } from "./to-python.mjs";
 
 const OUTPUT_LABELS = {
   stored: "Stored in the original",
@@ -90,13 +90,26 @@ export function cellHtml({ id, label, tags, source, output, checks }, notebook) 
     `role="group"`,
     `aria-labelledby="${anchor}-label"`,
   ].join(" ");
-  const code = `<pre tabindex="0" role="region" aria-label="Code of ${label}"><code>${highlightedHtml(source)}</code></pre>`;
+  const code = codeHtml(source, `Code of ${label}`);
+  const torch = torchHtml(source, label);
   return (
-    `<div ${attributes}>${toHtml(head)}<div class="cell-code">${code}</div>${torchHtml(source, label)}` +
+    `<div ${attributes}>${toHtml(head)}<div class="cell-code">${code}</div>${torch || ONLY_JAVASCRIPT}` +
     `<div class="cell-result"><div class="cell-output" hidden></div>` +
     `${expected ? toHtml(expected) : ""}${checkList ? toHtml(checkList) : ""}</div></div>\n`
   );
 }
+
+/** Shown where the reader asked for PyTorch. */
+const ONLY_JAVASCRIPT = `<p class="cell-only-javascript">This step has no counterpart in PyTorch.</p>`;
+
+/**
+ * Code that can be scrolled by keys.
+ * @param {string} source
+ * @param {string} label
+ * @param {"javascript" | "python"} [language]
+ */
+export const codeHtml = (source, label, language) =>
+  `<pre tabindex="0" role="region" aria-label="${label}"><code>${highlightedHtml(source, language)}</code></pre>`;
 
 /**
  * The same step in PyTorch, where there is one.
@@ -104,25 +117,13 @@ export function cellHtml({ id, label, tags, source, output, checks }, notebook) 
  * @param {string} label  of the code
  */
 export function torchHtml(source, label) {
-  let text;
-  try {
-    text = toPython(source);
-  } catch (error) {
-    if (error instanceof NoPython) return "";
-    throw error;
-  }
+  const python = pythonOf(source);
+  if (python === undefined) return "";
   const lastLine = source.slice(source.lastIndexOf("\n") + 1);
-  return toHtml(
-    h(
-      "details",
-      { class: lastLine.length > BESIDE ? "cell-torch is-below" : "cell-torch" },
-      h("summary", {}, "PyTorch"),
-      h(
-        "pre",
-        { tabindex: 0, role: "region", "aria-label": `PyTorch of ${label}` },
-        h("code", {}, text),
-      ),
-    ),
+  const name = lastLine.length > BESIDE ? "cell-torch is-below" : "cell-torch";
+  return (
+    `<details class="${name}"><summary>PyTorch</summary>` +
+    `${codeHtml(python, `PyTorch of ${label}`, "python")}</details>`
   );
 }
 

@@ -1,8 +1,7 @@
 // An exercise as HTML: its starting code, two hints and a solution. All of it can be read without scripts.
 
 import { h, toHtml } from "../shell/drawing/tree.js";
-import { torchHtml } from "./cell-html.mjs";
-import { highlightedHtml } from "./highlight-code.mjs";
+import { codeHtml, torchHtml } from "./cell-html.mjs";
 
 /**
  * @param {import("./read-notebook.mjs").ExerciseText} exercise
@@ -34,13 +33,6 @@ export function exerciseHtml({ id, title, source, hints, solution }, notebook) {
     "</div></div>\n"
   );
 }
-
-/**
- * @param {string} source
- * @param {string} label
- */
-const codeHtml = (source, label) =>
-  `<pre tabindex="0" role="region" aria-label="${label}"><code>${highlightedHtml(source)}</code></pre>`;
 
 /**
  * @param {"hint" | "solution"} kind

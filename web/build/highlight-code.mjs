@@ -2,6 +2,7 @@
 
 import { javascriptLanguage } from "@codemirror/lang-javascript";
 import { highlightCode, tagHighlighter } from "@lezer/highlight";
+import { parser as pythonParser } from "@lezer/python";
 import { staticTags } from "../notebook/cell/highlight.js";
 import { escapeHtml } from "../shell/drawing/tree.js";
 
@@ -12,12 +13,14 @@ const highlighter = tagHighlighter(
 /**
  * Code with the editor's colours as class names.
  * @param {string} code
+ * @param {"javascript" | "python"} [language]
  */
-export function highlightedHtml(code) {
+export function highlightedHtml(code, language = "javascript") {
+  const parser = language === "python" ? pythonParser : javascriptLanguage.parser;
   let html = "";
   highlightCode(
     code,
-    javascriptLanguage.parser.parse(code),
+    parser.parse(code),
     highlighter,
     (text, classes) => {
       const escaped = escapeHtml(text);

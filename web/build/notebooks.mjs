@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { fillPage } from "./page-html.mjs";
+import { fillPage, pythonFile } from "./page-html.mjs";
 import { readPages } from "./pages.mjs";
 import { stylesOf, withStyles } from "./parts.mjs";
 import { readNotebooks } from "./read-notebook.mjs";
@@ -17,6 +17,8 @@ export function notebooks({ folder, pages, packageEntries }) {
   let loading;
   /** @type {import("./parts.mjs").Part[]} */
   let parts = [];
+  /** @type {import("./read-notebook.mjs").NotebookText[]} */
+  let read = [];
   const load = () => {
     loading ??= Promise.all(packageEntries.map((entry) => import(pathToFileURL(entry).href))).then(
       async ([zeropoint, torch]) => {
@@ -32,9 +34,9 @@ export function notebooks({ folder, pages, packageEntries }) {
       order: "pre",
       handler: async (html, { server }) => {
         const zeropoint = await load();
-        const notebooks = readNotebooks(folder, zeropoint);
+        read = readNotebooks(folder, zeropoint);
         const styles = server ? undefined : stylesOf(join(folder, ".."));
-        const filled = fillPage(html, notebooks, readPages(pages), zeropoint, styles);
+        const filled = fillPage(html, read, readPages(pages), zeropoint, styles);
         parts = filled.parts;
         return filled.document;
       },
@@ -44,6 +46,9 @@ export function notebooks({ folder, pages, packageEntries }) {
       handler(_, bundle) {
         const page = bundle["index.html"];
         if (page?.type !== "asset") return;
+        for (const { id, python } of read) {
+          if (python) this.emitFile({ type: "asset", fileName: pythonFile(id), source: python });
+        }
         for (const part of parts) {
           const source = withStyles(part, String(page.source));
           this.emitFile({ type: "asset", fileName: part.fileName, source });

@@ -1,5 +1,5 @@
 // Makes the service worker that lets the built page work offline. Its text has three lists of files: files of the page
-// itself, files to fetch when the page is idle, and large files to keep once they were used.
+// itself, files to fetch when the page is idle, and large files and downloads to keep once they were used.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -34,7 +34,8 @@ export function offline({ template, publicFolder }) {
           const content = file.type === "chunk" ? file.code : file.source;
           hash.update(name).update(content);
           const isOfPage = file.type === "chunk" ? file.isEntry : /\.(html|css)$/.test(name);
-          const isLater = content.length > LARGEST_REST || CORE_AS_TEXT.test(name);
+          const isLater =
+            content.length > LARGEST_REST || /\.ipynb$/.test(name) || CORE_AS_TEXT.test(name);
           (isOfPage ? files : isLater ? onUse : rest).push(name);
         }
         for (const name of readdirSync(publicFolder, {

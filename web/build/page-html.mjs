@@ -1,6 +1,7 @@
 // The whole page as HTML: contents, overview, notebooks and the other pages.
 
 import { readerTree } from "../digits/reader-tree.js";
+import { notationTree } from "../notebook/notation.js";
 import { toolbarTree } from "../notebook/toolbar.js";
 import { escapeHtml, h, toHtml } from "../shell/drawing/tree.js";
 import { figureHtml } from "./figure-html.mjs";
@@ -118,14 +119,20 @@ const ABOUT = {
 };
 
 /**
+ * The name of a notebook's Python side among the files of the page.
+ * @param {string} id
+ */
+export const pythonFile = (id) => `python/${id}.ipynb`;
+
+/**
  * @param {NotebookText} notebook
  * @param {NotebookText[]} notebooks
  * @returns {import("./parts.mjs").View}
  */
-function notebookView({ id, number, title, html, cells }, notebooks) {
+function notebookView({ id, number, title, html, cells, python }, notebooks) {
   const previous = notebooks[number - 2];
   const next = notebooks[number];
-  const toolbar = toolbarTree(`Notebook ${number}`, cells);
+  const toolbar = toolbarTree(`Notebook ${number}`, cells, python && pythonFile(id));
   const turn = h(
     "nav",
     { class: "turn", "aria-label": `Before and after notebook ${number}` },
@@ -133,9 +140,10 @@ function notebookView({ id, number, title, html, cells }, notebooks) {
       h("a", { href: `#${previous.id}`, rel: "prev" }, h("span", {}, "Back"), previous.title),
     next && h("a", { href: `#${next.id}`, rel: "next" }, h("span", {}, "Next"), next.title),
   );
+  const notation = python ? toHtml(notationTree(`notation-${id}`)) : "";
   const [lead, body] = afterFirstParagraph(html);
   const head =
     `<p class="kicker">Notebook ${number} of ${notebooks.length}</p><h1>${escapeHtml(title)}</h1>` +
-    `${toHtml(toolbar)}${lead}`;
+    `${notation}${toHtml(toolbar)}${lead}`;
   return { id, title, className: "view notebook prose", head, body: body + PIECE + toHtml(turn) };
 }

@@ -9,6 +9,7 @@ import { cellHtml } from "./cell-html.mjs";
 import { exerciseHtml } from "./exercise-html.mjs";
 import { figureHtml } from "./figure-html.mjs";
 import { PIECE } from "./parts.mjs";
+import { courseFunctions, pythonNotebook } from "./python-notebook.mjs";
 import { keepUnits } from "./units.mjs";
 
 /**
@@ -17,8 +18,9 @@ import { keepUnits } from "./units.mjs";
  * @typedef {{ id: string, title: string, source: string, hints: string[], solution: string }} ExerciseText
  *   title: the heading above it; hints: as HTML
  * @typedef {{ id: string, number: number, title: string, lead: string, html: string,
- *   sections: { id: string, title: string }[], cells: number, exercises: ExerciseText[] }} NotebookText
- *   html: its pieces, from the lead on
+ *   sections: { id: string, title: string }[], cells: number, exercises: ExerciseText[],
+ *   python: string | undefined }} NotebookText
+ *   html: its pieces, from the lead on; python: its Python side as a file for Jupyter
  */
 
 /**
@@ -27,12 +29,15 @@ import { keepUnits } from "./units.mjs";
  * @returns {NotebookText[]}
  */
 export function readNotebooks(folder, zeropoint) {
+  const functions = courseFunctions();
   return readdirSync(folder)
     .filter((name) => /^\d.*\.md$/.test(name))
     .sort()
     .map((name) => {
       const [, number, id] = /** @type {RegExpMatchArray} */ (name.match(/^(\d+)-(.*)\.md$/));
-      return readNotebook(readFileSync(join(folder, name), "utf8"), id, Number(number), zeropoint);
+      const text = readFileSync(join(folder, name), "utf8");
+      const python = pythonNotebook(text, functions);
+      return { ...readNotebook(text, id, Number(number), zeropoint), python };
     });
 }
 
@@ -41,7 +46,7 @@ export function readNotebooks(folder, zeropoint) {
  * @param {string} id
  * @param {number} number
  * @param {import("../figures/index.js").Zeropoint} zeropoint
- * @returns {NotebookText}
+ * @returns {Omit<NotebookText, "python">}
  */
 function readNotebook(text, id, number, zeropoint) {
   const markdown = new MarkdownIt();

@@ -91,6 +91,19 @@ export function toPython(source) {
   return head + writer.lines.join("\n").trim();
 }
 
+/**
+ * A cell in Python; undefined where it has no counterpart.
+ * @param {string} source
+ */
+export function pythonOf(source) {
+  try {
+    return toPython(source);
+  } catch (error) {
+    if (error instanceof NoPython) return undefined;
+    throw error;
+  }
+}
+
 class Writer {
   /** @type {string[]} */
   lines = [];
@@ -132,12 +145,21 @@ class Writer {
   }
 
   /**
+   * Leaves out the comments above an import, which are about modules of this library.
+   * @param {number} before
+   */
+  #skipComments(before) {
+    while (this.allComments[this.#commentsDone]?.start < before) this.#commentsDone++;
+  }
+
+  /**
    * @param {any[]} statements
    * @param {string} indent
    */
   block(statements, indent) {
     for (const statement of statements) {
-      this.comments(statement.start, indent);
+      if (statement.type === "ImportDeclaration") this.#skipComments(statement.start);
+      else this.comments(statement.start, indent);
       this.#end = statement.start;
       this.statement(statement, indent);
       this.#end = statement.end;
@@ -456,6 +478,7 @@ class Writer {
         return [`[${this.args(given)}] * ${this.atom(object.arguments[0])}`, 12];
       }
       if (object.name === "Array" && property.name === "from") return [this.repeated(given), ATOM];
+      if (property.name === "sort") return [this.sorted(object, given[0]), ATOM];
       if (UNKNOWN.has(property.name)) throw new NoPython(property.name);
       if (property.name === "toString") return [`str(${this.expression(object)[0]})`, ATOM];
       if (property.name === "join")
@@ -510,6 +533,19 @@ class Writer {
     const test = this.result(body);
     const [loop, value] = this.loop(list, body);
     return `${value} ${loop} if ${test}`;
+  }
+
+  /**
+   * @param {any} list  of numbers
+   * @param {any} order  (a, b) => a - b, or b - a
+   */
+  sorted(list, order) {
+    const { left, operator, right } = order?.body ?? {};
+    const [a, b] = (order?.params ?? []).map((/** @type {any} */ { name }) => name);
+    const isRising = left?.name === a && right?.name === b;
+    const isFalling = left?.name === b && right?.name === a;
+    if (operator !== "-" || !a || !b || isRising === isFalling) throw new NoPython("an order");
+    return `sorted(${this.expression(list)[0]}${isFalling ? ", reverse=True" : ""})`;
   }
 
   /** @param {any} body  of a function: the expression that it returns */

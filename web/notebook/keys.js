@@ -35,9 +35,11 @@ function close(target) {
   const details = /** @type {HTMLDetailsElement | null} */ (
     target.closest(":is(.keys, .cell-torch)[open]")
   );
-  if (!details) return;
+  const summary = details?.querySelector("summary");
+  // Where PyTorch takes the place of the code, it stays.
+  if (!details || !summary?.offsetParent) return;
   details.open = false;
-  details.querySelector("summary")?.focus();
+  summary.focus();
 }
 
 /** @param {EventTarget | null} target */

@@ -10,6 +10,7 @@ import { connectExercises } from "./exercises/exercises.js";
 import { keptResults } from "./kept-results.js";
 import { Kernel } from "./kernel.js";
 import { connectKeys } from "./keys.js";
+import { connectNotation } from "./notation.js";
 
 export class Notebook {
   #kernel = new Kernel();
@@ -39,6 +40,7 @@ export class Notebook {
 
   /** Connects the cells, then the keys and the toolbar, which need all of them. */
   async start() {
+    connectNotation(this.element);
     const found = /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".cell"));
     await inSlices(found, (each) => {
       const cell = new Cell(each, this);

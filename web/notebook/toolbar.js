@@ -6,8 +6,9 @@ import { h } from "../shell/drawing/tree.js";
 /**
  * @param {string} label
  * @param {number} cells
+ * @param {string} [python]  address of its Python side
  */
-export function toolbarTree(label, cells) {
+export function toolbarTree(label, cells, python) {
   const action = (
     /** @type {string} */ name,
     /** @type {string} */ iconName,
@@ -43,6 +44,13 @@ export function toolbarTree(label, cells) {
         { class: "downloads" },
         action("download-mjs", "download", "Download as .mjs"),
         action("download-ipynb", "download", "Download as .ipynb"),
+        python &&
+          h(
+            "a",
+            { class: "button", href: python, download: "" },
+            icon("download"),
+            h("span", {}, "Download PyTorch as .ipynb"),
+          ),
       ),
       h(
         "dl",
@@ -76,6 +84,7 @@ export function toolbarTree(label, cells) {
           "share them. Restart ends the worker that runs the cells and keeps your changes; Reset brings the " +
           "original code back. The .mjs file runs in Node, Deno and Bun; the .ipynb file in Jupyter with the " +
           "kernel of Deno.",
+        python && " That of PyTorch has the original code and the outputs that PyTorch printed.",
       ),
     ),
   );

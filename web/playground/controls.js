@@ -1,5 +1,6 @@
 // The form of the playground's settings.
 
+import { segmented } from "../shell/drawing/segmented.js";
 import { h } from "../shell/drawing/tree.js";
 import { BLOCK_TYPES, consistent, isBlock } from "./state.js";
 
@@ -25,21 +26,6 @@ const RANGES = [
   ["ends", "Ends by hand"],
   ["qparams", "Scale and zero point by hand"],
 ];
-
-/**
- * @param {string} legend
- * @param {string} name
- * @param {[string, string][]} choices
- */
-const choice = (legend, name, choices) =>
-  h(
-    "fieldset",
-    { class: "play-choice", "data-part": name },
-    h("legend", {}, legend),
-    choices.map(([value, text]) =>
-      h("label", {}, h("input", { type: "radio", name, value }), h("span", {}, text)),
-    ),
-  );
 
 /**
  * @param {string} text
@@ -74,7 +60,7 @@ export function controlsTree() {
   return h(
     "form",
     { class: "play-controls", "aria-label": "Settings" },
-    choice("Arithmetic", "arithmetic", [
+    segmented("Arithmetic", "arithmetic", [
       ["course", "Course"],
       ["torch", "PyTorch"],
     ]),
@@ -93,11 +79,11 @@ export function controlsTree() {
       h("input", { type: "range", name: "bits", min: 1, max: 8, step: 1 }),
       h("output", { name: "bitsShown" }),
     ),
-    choice("Codes", "isUnsigned", [
+    segmented("Codes", "isUnsigned", [
       ["0", "Signed"],
       ["1", "Unsigned"],
     ]),
-    choice("One scale for each", "granularity", [
+    segmented("One scale for each", "granularity", [
       ["tensor", "Tensor"],
       ["channel", "Channel"],
       ["group", "Group"],

@@ -6,20 +6,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isFull } from "../../../scripts/process/run.mjs";
-import { NoPython, toPython } from "../../../web/build/to-python.mjs";
+import { courseFunctions, pythonNotebook } from "../../../web/build/python-notebook.mjs";
+import { NoPython, pythonOf, toPython } from "../../../web/build/to-python.mjs";
 
 const folder = new URL("../../../web/notebooks/", import.meta.url);
 const runner = fileURLToPath(new URL("python/run.py", import.meta.url));
-
-/** The Python of a cell; undefined if the page shows none. */
-function pythonOf(source) {
-  try {
-    return toPython(source);
-  } catch (error) {
-    if (error instanceof NoPython) return undefined;
-    throw error;
-  }
-}
 
 /** The cells, exercises and solutions of a notebook that have Python, in their order. */
 function cellsOf(name) {
@@ -99,6 +90,53 @@ describe("The Python that the page shows", () => {
   });
 });
 
+describe("pythonNotebook", () => {
+  const functions = courseFunctions();
+  const notebooks = readdirSync(folder)
+    .filter((name) => /^\d.*\.md$/.test(name))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(new URL(name, folder), "utf8");
+      const skeletons = Array.from(text.matchAll(/^```js (\S+) skeleton$/gm), ([, id]) => id);
+      return { name, skeletons, text: pythonNotebook(text, functions) };
+    });
+
+  it("makes a file of each notebook whose steps PyTorch has", () => {
+    const made = notebooks.filter(({ text }) => text !== undefined).map(({ name }) => name[0]);
+    assert.deepEqual(made, ["1", "2", "3", "4", "5"]);
+  });
+
+  for (const { name, skeletons, text } of notebooks) {
+    if (text === undefined) continue;
+    it(`gives ${name} cells that run by themselves and print what the file holds`, {
+      skip: !hasPython && "python3 is not installed",
+    }, () => {
+      const { cells, nbformat } = JSON.parse(text);
+      assert.equal(nbformat, 4);
+      assert.ok(cells.some(({ cell_type: type }) => type === "markdown"));
+      assert.equal(new Set(cells.map(({ id }) => id)).size, cells.length);
+      assert.doesNotMatch(text, /\]\(#/);
+      const code = cells.filter(({ cell_type: type }) => type === "code");
+      for (const { source } of code) assert.doesNotMatch(source.join(""), /zeropoint/);
+      const printed = code.filter(({ outputs }) => outputs.length > 0);
+      const input = code.map(({ id, source, outputs }) => ({
+        id,
+        code: source.join(""),
+        kind: skeletons.includes(id) ? "skeleton" : "cell",
+        expected: outputs.length > 0 ? outputs[0].text.join("") : null,
+      }));
+      const { stdout } = spawnSync("python3", ["-B", runner], {
+        input: JSON.stringify([input]),
+        encoding: "utf8",
+      });
+      const { ran, compared, problems } = JSON.parse(stdout);
+      assert.deepEqual(problems, []);
+      assert.equal(ran, code.length);
+      assert.ok(compared > 0 && compared <= printed.length, `${compared} compared`);
+    });
+  }
+});
+
 describe("toPython", () => {
   it("gives parameters named as functions of Python that it calls an underscore", () => {
     const source = "function f(min) { return Math.min(min, 0); }";
@@ -112,6 +150,21 @@ describe("toPython", () => {
       "[a for i, a in enumerate(x) if a == i]",
     );
     assert.equal(toPython("x.find((a) => a > 1);"), "next((a for a in x if a > 1), None)");
+  });
+
+  it("writes orders of numbers as sorted, and no others", () => {
+    assert.equal(toPython("x.sort((a, b) => b - a);"), "sorted(x, reverse=True)");
+    assert.equal(toPython("x.sort((a, b) => a - b);"), "sorted(x)");
+    assert.throws(() => toPython("x.sort((a, b) => y[b] - y[a]);"), NoPython);
+    assert.throws(() => toPython("x.sort();"), NoPython);
+  });
+
+  it("leaves out the comment above an import", () => {
+    const source = 'import { torch } from "zeropoint/notebook"; // here\n\n// A scale.\nlet s = 1;';
+    assert.equal(
+      toPython(`// A module of this page.\n${source}`),
+      "import torch  # here\n\n# A scale.\ns = 1",
+    );
   });
 
   it("writes the name of a value's class", () => {

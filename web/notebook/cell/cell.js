@@ -169,6 +169,11 @@ export class Cell {
   }
 
   async focus() {
+    if (this.code.offsetParent === null) {
+      // Only its PyTorch is shown.
+      this.element.focus();
+      return;
+    }
     await this.edit();
     const code = /** @type {HTMLElement | null} */ (this.code.querySelector("pre"));
     (this.#editor ?? code)?.focus();

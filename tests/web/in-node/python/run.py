@@ -19,13 +19,18 @@ if "--torch" in sys.argv:
     sys.path.pop(0)
 import torch
 
+try:
+    from matplotlib import pyplot
+except ImportError:  # with --torch
+    pyplot = None
+
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?")
-KNOWN = {name for each in (list, str, math, torch, torch.Tensor) for name in dir(each)}
+KNOWN = {name for each in (list, dict, str, math, torch, torch.Tensor, pyplot) for name in dir(each)}
 NORMAL = torch.distributions.normal
 NAMESPACES = [torch.nn.functional, NORMAL, NORMAL.Normal, torch.quantization.qconfig, torch.iinfo(torch.int8)]
 OBSERVER = torch.ao.quantization.MovingAverageMinMaxObserver
 KNOWN |= {name for each in [*NAMESPACES, OBSERVER, torch.nn, torch.distributions, torch.quantization] for name in dir(each)}
-KNOWN |= {"__name__", "dtype", "shape"}
+KNOWN |= {"__name__", "dtype", "shape"} | set(dir(getattr(pyplot, "Axes", None)))
 
 
 def numbers(text):

@@ -146,8 +146,10 @@ class Tensor:
         return value
 
     def tolist(self):
-        assert len(self.shape) == 1
-        return list(self.data)
+        rows = list(self.data)
+        for length in reversed(self.shape[1:]):
+            rows = [rows[i : i + length] for i in range(0, len(rows), length)]
+        return rows
 
     def dim(self):
         return len(self.shape)
