@@ -166,6 +166,53 @@ describe("Linked elements", () => {
   });
 });
 
+describe("The bits of a number", () => {
+  const figure = '[data-figure="bits"]';
+  const key = (name) => `${figure} [data-key="${name}"]`;
+  const numberIs = (page, value) =>
+    waitFor(
+      page,
+      (selector, text) =>
+        document.querySelector(`${selector} input`).value === text &&
+        document.querySelector(`${selector} .bits-value`).textContent.includes(`: ${text}`),
+      figure,
+      value,
+    );
+
+  it("are flipped by keys, which keep their place", async () => {
+    const { page, problems, close } = await open("formats-of-files", figure);
+    // 0.09375 is 1.5 / 16.
+    await page.focus(key("float8 E5M2 7"));
+    for (const each of ["End", "ArrowLeft", "ArrowRight"]) await press(page, each);
+    await press(page, "Enter");
+    await numberIs(page, "0.109375");
+    assert.equal(await page.$eval(key("float8 E5M2 0"), (each) => each.textContent), "1");
+    assert.ok(await page.$eval(key("float8 E5M2 0"), (each) => each === document.activeElement));
+    await press(page, " ");
+    await numberIs(page, "0.09375");
+    if (browserName === "chromium") assert.deepEqual(await axeViolations(page), []);
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+
+  it("are flipped by pointer, and follow a number that is written", async () => {
+    const { page, problems, close } = await open("formats-of-files", figure);
+    await page.$eval(`${figure} input`, (input) => {
+      input.value = "−300";
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await waitFor(
+      page,
+      (selector) => document.querySelector(selector)?.textContent === "1",
+      key("float16 15"),
+    );
+    await page.$eval(key("float16 15"), (bit) => bit.click());
+    await numberIs(page, "300");
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
 describe("A block of weights", () => {
   const figure = '[data-figure="block"]';
   const detail = `${figure} [data-detail]`;

@@ -9,13 +9,13 @@ const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
 
 /**
  * Built for four widths: until scripts draw for the room that there is, and where none may run, the
- * page shows the one that fits, as high as what they will draw.
+ * page shows the one that fits, as high as what they will draw. A drawing that fits any width is built once.
  * @param {string} name
  * @param {string} caption
  * @param {import("../figures/index.js").Zeropoint} zeropoint
  */
 export function figureHtml(name, caption, zeropoint) {
-  const { controls, draw, predict } = figures[name];
+  const { controls, draw, predict, fitsAnyWidth } = figures[name];
   const values = Object.fromEntries(
     controls.flatMap((control) =>
       control.type === "player" ? [] : [[control.name, String(control.value)]],
@@ -30,13 +30,15 @@ export function figureHtml(name, caption, zeropoint) {
       h(
         "div",
         { class: "figure-drawing scroll-x", tabindex: 0 },
-        ["full", "wide", "phone", "narrow"].map((name, i) =>
-          h(
-            "div",
-            { class: `when-${name}` },
-            draw(values, zeropoint, [FULL, WIDE, PHONE, NARROW][i]),
-          ),
-        ),
+        fitsAnyWidth
+          ? h("div", {}, draw(values, zeropoint, FULL))
+          : ["full", "wide", "phone", "narrow"].map((name, i) =>
+              h(
+                "div",
+                { class: `when-${name}` },
+                draw(values, zeropoint, [FULL, WIDE, PHONE, NARROW][i]),
+              ),
+            ),
       ),
       h("figcaption", {}, caption),
     ),
@@ -104,6 +106,20 @@ function controlTree(control) {
           h("span", {}, text),
         ),
       ),
+    );
+  }
+  if (control.type === "text") {
+    return h(
+      "label",
+      { class: "range" },
+      h("span", {}, label),
+      h("input", {
+        type: "text",
+        name,
+        value: control.value,
+        autocomplete: "off",
+        spellcheck: "false",
+      }),
     );
   }
   const { min, max, step, value, unit } = control;

@@ -1,6 +1,7 @@
 // All illustrations, by the name the notebooks give them.
 
 import { affineSymmetric } from "./drawings/affine-symmetric.js";
+import { bits } from "./drawings/bits.js";
 import { block } from "./drawings/block.js";
 import { byHand } from "./drawings/by-hand.js";
 import { clipOrRound } from "./drawings/clip-or-round.js";
@@ -11,6 +12,7 @@ import { journey } from "./drawings/journey.js";
 import { linked } from "./drawings/linked.js";
 import { observer } from "./drawings/observer.js";
 import { odometer } from "./drawings/odometer.js";
+import { outlierCodes } from "./drawings/outlier-codes.js";
 import { scaleLeavesTheSum } from "./drawings/scale-leaves-the-sum.js";
 import { schemeMatrix } from "./drawings/scheme-matrix.js";
 
@@ -23,12 +25,14 @@ import { schemeMatrix } from "./drawings/scheme-matrix.js";
  *   value: string }} ChoiceControl
  * @typedef {{ name: string, label: string, type: "player", next: string }} PlayerControl  buttons
  *   that move the range control of the same name
- * @typedef {RangeControl | ChoiceControl | PlayerControl} Control
+ * @typedef {{ name: string, label: string, type: "text", value: string }} TextControl
+ * @typedef {RangeControl | ChoiceControl | PlayerControl | TextControl} Control
  * @typedef {{ question: string, choices: string[], answer: string }} Prediction
  * @typedef {object} Figure
  * @property {Control[]} controls
  * @property {Prediction} [predict]  asked before the drawing is shown
  * @property {(values: Record<string, string>, zeropoint: Zeropoint, width: number) => Tree} draw
+ * @property {boolean} [fitsAnyWidth]  whether the drawing is the same for all widths
  * @property {(values: Record<string, string>, zeropoint: Zeropoint, kind: string, index: number) =>
  *   import("./point-at-cells.js").Detail} [detail]  what a cell of a grid of the drawing says when it is pointed at
  */
@@ -48,4 +52,6 @@ export const figures = {
   "error-bits": errorBits,
   "scale-leaves-the-sum": scaleLeavesTheSum,
   block,
+  bits,
+  "outlier-codes": outlierCodes,
 };

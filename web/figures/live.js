@@ -6,6 +6,7 @@ import { connectLinked } from "./link-elements.js";
 import { connectCells } from "./point-at-cells.js";
 import { connectPrediction } from "./prediction.js";
 import { connectScrubs } from "./scrub.js";
+import { connectSetters } from "./set-controls.js";
 
 /** @type {ReturnType<typeof load> | undefined} */
 let loading;
@@ -40,6 +41,7 @@ function makeLive(element) {
   if (!form) return;
   let width = 0;
   const scrubs = connectScrubs(drawing, form);
+  const setters = connectSetters(drawing, form);
   const links = connectLinked(drawing);
   const cells = connectCells(drawing, async (kind, index) => {
     loading ??= load();
@@ -54,13 +56,14 @@ function makeLive(element) {
   });
   const mark = () => {
     scrubs.mark();
+    setters.mark();
     links.mark();
     cells.mark();
   };
-  if (drawing.querySelector("[data-scrub], [data-linked], [data-cells]")) {
+  if (drawing.querySelector("[data-scrub], [data-set], [data-linked], [data-cells]")) {
     // Only one of the built drawings can take part. Another room has another drawn; until then this one stays. Grids of
-    // cells fit every room, and keep the cell that is shown.
-    if (!drawing.querySelector("[data-cells]")) width = roomOf(drawing);
+    // cells and bits fit every room.
+    if (!drawing.querySelector("[data-cells], [data-set]")) width = roomOf(drawing);
     for (const built of [...drawing.children]) {
       if (getComputedStyle(built).display === "none") built.remove();
       else built.removeAttribute("class");
@@ -75,17 +78,17 @@ function makeLive(element) {
     try {
       const { zeropoint, figures } = await loading;
       const figure = figures[element.dataset.figure ?? ""];
-      if (!figure.detail) width = roomOf(drawing);
-      const focused = drawing.querySelector("[data-scrub]:focus")?.getAttribute("data-scrub");
+      if (!drawing.querySelector("[data-cells], [data-set]")) width = roomOf(drawing);
+      const focused = nameOf(drawing.querySelector(":is([data-scrub], [data-set]):focus"));
       const isTableOpen = drawing.querySelector("details[open]") !== null;
       drawing.replaceChildren(toDom(figure.draw(values, zeropoint, width)));
       drawing.querySelector("details")?.toggleAttribute("open", isTableOpen);
       makeScrollable(drawing);
       mark();
-      if (focused) {
-        /** @type {HTMLElement | null} */ (
-          drawing.querySelector(`[data-scrub="${focused}"]`)
-        )?.focus({ preventScroll: true });
+      if (!focused) return;
+      for (const each of drawing.querySelectorAll("[data-scrub], [data-set]")) {
+        if (nameOf(each) === focused && each instanceof HTMLElement)
+          each.focus({ preventScroll: true });
       }
     } catch {
       // The built drawing stays, without controls; a cell that runs reports the reason.
@@ -108,6 +111,10 @@ function makeLive(element) {
     if (width > 0 && room > 0 && room !== width) draw();
   }).observe(drawing);
 }
+
+/** What identifies an element that sets a control when it is drawn anew. @param {Element | null} element */
+const nameOf = (element) =>
+  ["data-scrub", "data-key", "data-to"].map((name) => element?.getAttribute(name)).find(Boolean);
 
 /** @param {HTMLElement} drawing */
 const roomOf = (drawing) => Math.round(Math.min(drawing.clientWidth, 840));

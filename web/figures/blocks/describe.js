@@ -36,6 +36,12 @@ export function blockOf(type, zeropoint) {
   return block;
 }
 
+/** Four digits, without an exponent: scales of scales are small. @param {number} value */
+const digits = (value) =>
+  Math.abs(value) < 1e-3 && Math.abs(value) > 1e-6
+    ? Number(value.toPrecision(4)).toFixed(9).replace(/0+$/, "").replace("-", "−")
+    : formatNumber(value);
+
 /** @param {number} byte */
 export const hex = (byte) => byte.toString(16).toUpperCase().padStart(2, "0");
 
@@ -101,11 +107,7 @@ export function byteTree(block, at) {
         return h(
           "li",
           {},
-          h(
-            "span",
-            { class: inkOf(layout, term) },
-            `${term.symbol} = ${formatNumber(term.number)}`,
-          ),
+          h("span", { class: inkOf(layout, term) }, `${term.symbol} = ${digits(term.number)}`),
           ` of ${of} ${runs(values)}`,
           others.length > 0 && `, with byte ${others.join(" and ")}`,
           others.length === 0 && term.part && `, ${term.part}`,
@@ -128,7 +130,7 @@ export function valueTree(block, i) {
   const numbers = layout.formula.map((part) => {
     const term = terms[i].find(({ symbol }) => symbol === part);
     if (!term) return part;
-    return h("span", { class: inkOf(layout, term) }, formatNumber(term.number));
+    return h("span", { class: inkOf(layout, term) }, digits(term.number));
   });
   const error = Number((restored[i] - weights[i]).toPrecision(3));
   return h(
@@ -143,16 +145,16 @@ export function valueTree(block, i) {
       " = ",
       numbers,
       " = ",
-      h("span", { class: "ink-real" }, formatNumber(restored[i])),
+      h("span", { class: "ink-real" }, digits(restored[i])),
       ".",
     ),
     h(
       "p",
       {},
       "The weight is ",
-      h("span", { class: "ink-real" }, formatNumber(Number(weights[i].toPrecision(4)))),
+      h("span", { class: "ink-real" }, digits(weights[i])),
       ", off by ",
-      h("span", { class: "ink-error" }, formatNumber(error)),
+      h("span", { class: "ink-error" }, digits(error)),
       ".",
     ),
     h(

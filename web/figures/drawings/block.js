@@ -21,6 +21,7 @@ const LEVELS = 6; // heights of the bar of a value
 
 /** @type {import("../index.js").Figure} */
 export const block = {
+  fitsAnyWidth: true,
   controls: [
     {
       name: "type",
