@@ -6,7 +6,7 @@ import { Exercise } from "./exercise.js";
 import { exportProgress, importProgress, solvedExercises } from "./progress.js";
 
 /** Exercises of all notebooks. */
-const TOTAL = 31;
+const TOTAL = 34;
 
 /**
  * @param {HTMLElement} notebook
