@@ -1,7 +1,7 @@
 // The calling thread's end of a connection: sends calls and their arrays, and settles promises.
 
 import { wrongKind } from "../base/check.js";
-import { disposed, stateError, typeError } from "../base/errors.js";
+import { disposed, stateError } from "../base/errors.js";
 import {
   ARRAYS,
   arrayLength,
@@ -14,7 +14,7 @@ import {
 import type { InitOptions } from "../core/init.js";
 import type { AnyWorker } from "../core/threads/workers.js";
 import { Decoder, handleOf, lostObject, releaseIn } from "./messages/decode.js";
-import { Encoder, type Large } from "./messages/encode.js";
+import { Encoder, type Large, unsendable } from "./messages/encode.js";
 import {
   type AnyArray,
   type Encoded,
@@ -23,10 +23,11 @@ import {
   type Reply,
   type Request,
 } from "./messages/messages.js";
+import { Outbox, type Outgoing } from "./outbox.js";
 import { type CallSettings, splitOptions, type WorkerOption } from "./settings.js";
 import { onAbort, reasonOf, untilAborted } from "./signals.js";
 import { NoWorker, startWorker } from "./start.js";
-import { isTurnOver, pause, takeTurn } from "./turns.js";
+import { isTurnOver, takeTurn } from "./turns.js";
 import type { EntryName } from "./types.js";
 
 /** Bytes that are copied before the event loop may have a turn: well under a millisecond. */
@@ -61,10 +62,7 @@ export class Client {
   readonly #entries: readonly EntryName[];
   readonly #calls = new Map<number, Call>();
   readonly #decoder = new Decoder(this);
-  /** Values that the library has asked for, in the order of their requests. */
-  readonly #reads: ReadReply[] = [];
-  /** Bytes of arrays that calls have copied in this turn of the event loop; undefined before the first. */
-  #copied: { bytes: number } | undefined;
+  readonly #outbox = new Outbox();
   #link: Link | undefined;
   #starting: Promise<Link> | undefined;
   #isDisposed = false;
@@ -143,6 +141,7 @@ export class Client {
   /** The worker has ended: pending calls are rejected, and the next one starts another worker. */
   #lose(why: string): void {
     this.#link = undefined;
+    this.#outbox.clear();
     this.generation++;
     for (const { where, settle } of [...this.#calls.values()]) {
       const problem = `the worker ended before its work did: ${why}`;
@@ -156,6 +155,7 @@ export class Client {
     this.#isDisposed = true;
     this.generation++;
     for (const { where, settle } of [...this.#calls.values()]) settle?.reject(disposed(where));
+    this.#outbox.clear();
     this.#link?.end();
     this.#link = undefined;
   }
@@ -163,7 +163,9 @@ export class Client {
   /** Releases an object at the other end. */
   release(id: number, generation: number): void {
     if (generation !== this.generation) return;
-    this.#link?.send({ kind: "release", target: id }, []);
+    const post = (): void => this.#link?.send({ kind: "release", target: id }, []);
+    // After the calls that use it.
+    this.#outbox.add({ bytes: 0, post });
   }
 
   /**
@@ -185,19 +187,36 @@ export class Client {
     if (generation !== undefined && generation !== this.generation) throw lostObject(where);
     const isOffThread = link.worker !== undefined;
     const handle = (value: object) => handleOf(where, this, value);
-    const copied = this.#copiedInTurn();
-    const encoder = new Encoder({
-      ...{ where, offThread: isOffThread, transfer, copied },
-      handleOf: handle,
-    });
-    const encoded = args.map((arg, i) =>
+    const encoder = new Encoder({ where, offThread: isOffThread, transfer, handleOf: handle });
+    let encoded: readonly Encoded[] = args.map((arg, i) =>
       name === "forward" && i === 1 ? encoder.encodeOut(arg) : encoder.encode(arg),
     );
     encoder.checkOuts();
-    const { moved, outs } = encoder;
+    const { outs } = encoder;
+    if (encoder.moved.size > 0) encoded = encoder.moveArrays(encoded);
     const large = encoder.large.map(({ type, length }) => ({ type, length }));
     const id = this.#nextId++;
     const call: Call = { where, args, encoder, settings, told: 0 };
+    const outgoing: Outgoing = {
+      bytes: encoder.bytes,
+      post: () => {
+        try {
+          encoder.copyArrays();
+          const request = {
+            kind: "call",
+            id,
+            target,
+            name,
+            isField,
+            args: encoded,
+            large,
+          } as const;
+          send(link, request, encoder.moved, where);
+        } catch (error) {
+          call.settle?.reject(error);
+        }
+      },
+    };
     let leave: () => void = () => undefined;
     if (this.#calls.size === 0) link.worker?.ref?.();
     this.#calls.set(id, call);
@@ -206,8 +225,7 @@ export class Client {
         call.settle = { resolve, reject };
         if (signal !== undefined) leave = onAbort(signal, () => reject(reasonOf(signal)));
       });
-      const request = { kind: "call", id, target, name, isField, args: encoded, large } as const;
-      send(link, request, moved, where);
+      this.#outbox.add(outgoing);
       const { value, values } = this.#decoder.decode(
         await settled,
         args,
@@ -217,10 +235,12 @@ export class Client {
       this.#tell(call, 1);
       return value;
     } catch (error) {
-      if (this.#calls.has(id) && this.#link === link) link.send({ kind: "abort", id }, []);
+      const wasPosted = this.#outbox.settle(outgoing);
+      if (wasPosted && this.#link === link) link.send({ kind: "abort", id }, []);
       throw error;
     } finally {
       leave();
+      this.#outbox.settle(outgoing);
       this.#calls.delete(id);
       if (this.#calls.size === 0) link.worker?.unref?.();
     }
@@ -228,10 +248,9 @@ export class Client {
 
   #receive(reply: Reply): void {
     switch (reply?.kind) {
-      case "read": {
-        if (this.#reads.push(reply) === 1) this.#sendParts();
+      case "read":
+        this.#outbox.answer({ bytes: 0, post: () => this.#sendPart(reply) });
         break;
-      }
       case "progress": {
         const call = this.#calls.get(reply.id);
         if (call !== undefined) this.#tell(call, reply.part);
@@ -266,29 +285,10 @@ export class Client {
     }
   }
 
-  /** What calls have copied in this turn; with the next one it starts anew. */
-  #copiedInTurn(): { bytes: number } {
-    if (this.#copied === undefined) {
-      this.#copied = { bytes: 0 };
-      pause().then(() => {
-        this.#copied = undefined;
-      });
-    }
-    return this.#copied;
-  }
-
-  /** Sends the values that were asked for, with turns of the event loop in between: many calls may run at once. */
-  async #sendParts(): Promise<void> {
-    for (; this.#reads.length > 0; this.#reads.shift()) {
-      if (isTurnOver()) await takeTurn();
-      const [reply] = this.#reads;
-      const call = this.#calls.get(reply.id);
-      if (call !== undefined) this.#sendPart(call, reply);
-    }
-  }
-
   /** Copies values of a large array, and sends them. */
-  #sendPart(call: Call, { id, index, offset, size, memory }: ReadReply): void {
+  #sendPart({ id, index, offset, size, memory }: ReadReply): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
     const { encoder, where, settle } = call;
     try {
       const part = copyOfPart(where, encoder.large[index], offset, size, memory);
@@ -347,11 +347,8 @@ function copyOfPart(
 /** Sends a call, and moves memory with it. @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_DETACHED` */
 function send(link: Link, request: Request, moved: ReadonlySet<ArrayBuffer>, where: string): void {
   try {
-    if (link.worker !== undefined || moved.size === 0) link.send(request, [...moved]);
-    // Moves the memory without a worker, too, so that the caller's arrays are empty in both cases.
-    else link.send(structuredClone(request, { transfer: [...moved] }), []);
+    link.send(request, [...moved]);
   } catch (cause) {
-    const problem = `an argument cannot be sent to the worker: ${(cause as Error).message}`;
-    throw typeError("ZP_INVALID_OPTION", where, problem);
+    throw unsendable(where, cause);
   }
 }

@@ -34,9 +34,10 @@ export interface ConnectOptions<Entry extends EntryName = EntryName> extends Ini
  * `new QuantizedLinear(…)`. They return promises, and take `{ signal, onProgress, transfer }` last, by
  * itself or among the function's own options.
  *
- * Arrays of more than 1 MiB, or beyond 1 MiB together with those of calls made in the same turn of the event
- * loop, are copied in parts as the worker needs them, so that this thread is never kept for more than 16 ms: leave
- * them as they are until the promise settles. Arrays in a `SharedArrayBuffer` are not copied.
+ * A call copies arrays of up to 4 KiB. Larger ones are copied when its message is posted, and those of more than
+ * 1 MiB in parts as the worker needs them: leave them as they are until the promise settles. Messages of many calls
+ * are posted in turns of the event loop, so that this thread is never kept for more than 16 ms. Arrays in a
+ * `SharedArrayBuffer` are not copied.
  *
  * If the library does not start on several threads in the worker, it starts on one, and `threadsReason`
  * says why. Where no worker can be had, the library runs on this thread: functions that have independent parts

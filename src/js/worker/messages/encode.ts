@@ -9,6 +9,7 @@ import {
   arrayLength,
   arrayName,
   checkAttached,
+  checkStillThere,
   type NumberArray,
   overlap,
   setArray,
@@ -19,10 +20,10 @@ import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which the message copies an array. */
 const INLINE_BYTES = 2 ** 16;
-/** Bytes up to which an array is copied at once, however many others are. */
+/** Bytes up to which an array is copied at the call, not when its message is posted. */
 const TINY_BYTES = 2 ** 12;
-/** Bytes of arrays that are copied before messages in one turn of the event loop. */
-const COPIED_BYTES = 2 ** 20;
+/** Bytes of arrays that one message holds: a copy takes well under a millisecond. The library reads all others in parts. */
+const MESSAGE_BYTES = 2 ** 20;
 /** A longer list of numbers is sent as an array of doubles. */
 const LONG_LIST = 2 ** 13;
 
@@ -55,8 +56,6 @@ export interface Encoding {
   readonly offThread: boolean;
   /** Arrays or their memory to be moved instead of copied; true for all. */
   readonly transfer: true | ReadonlySet<unknown>;
-  /** Bytes that all calls have copied in this turn of the event loop. */
-  readonly copied: { bytes: number };
   /** The number of a handle of this connection; undefined for any other object. */
   readonly handleOf: (value: object) => number | undefined;
 }
@@ -108,12 +107,47 @@ export class Encoder implements Found {
   readonly #arrays: AnyArray[] = [];
   readonly outs: Out[] = [];
   readonly moved = new Set<ArrayBuffer>();
+  /** Arrays that are copied by `copyArrays`. */
+  readonly #uncopied: { readonly encoded: ["array", AnyArray]; readonly length: number }[] = [];
+  #bytes = 0;
   readonly #how: Encoding;
   /** The name of the field that is encoded, for messages. */
   #name: string | undefined;
 
   constructor(how: Encoding) {
     this.#how = how;
+  }
+
+  /** Bytes that `copyArrays` copies: 1 MiB at most. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Moves the memory of arrays away from the caller, who finds them empty after the call, although its message may be
+   * posted later. @returns the arguments with the moved arrays
+   */
+  moveArrays(encoded: readonly Encoded[]): readonly Encoded[] {
+    this.copyArrays();
+    const moving = [...this.moved];
+    try {
+      const [moved, memory] = structuredClone([encoded, moving] as const, { transfer: moving });
+      this.moved.clear();
+      for (const buffer of memory) this.moved.add(buffer);
+      return moved;
+    } catch (cause) {
+      throw unsendable(this.#how.where, cause);
+    }
+  }
+
+  /** Replaces the caller's arrays among the encoded arguments by copies. @throws {TypeError} `ZP_DETACHED` */
+  copyArrays(): void {
+    for (const { encoded, length } of this.#uncopied.splice(0)) {
+      checkStillThere(this.#how.where, encoded[1], length);
+      encoded[1] = plainCopy(encoded[1]);
+      // Larger than what a message copies quickly.
+      if (encoded[1].byteLength > INLINE_BYTES) this.moved.add(encoded[1].buffer as ArrayBuffer);
+    }
   }
 
   /** @throws {TypeError} for a function or another object that cannot leave this thread */
@@ -196,40 +230,27 @@ export class Encoder implements Found {
   }
 
   #array(type: string, values: AnyArray): Encoded {
-    const { where, offThread, transfer, copied: copiedBefore } = this.#how;
+    const { where, offThread, transfer } = this.#how;
     checkAttached(where, this.#name ?? "an argument", values);
     this.#arrays.push(values);
-    // The engine's own fields and a plain copy: the caller's class of arrays may define others.
     const buffer = arrayBuffer(values);
     const byteLength = arrayByteLength(values);
-    const copied = (): AnyArray => {
-      const copy = arrayOf(type, arrayLength(values)) as AnyArray;
-      setArray(copy, values, 0);
-      return copy;
-    };
     const isMoved = transfer === true || transfer.has(values) || transfer.has(buffer);
     if (buffer instanceof ArrayBuffer || kindOf(buffer) === "ArrayBuffer") {
       if (isMoved && byteLength > 0) {
         this.moved.add(buffer as ArrayBuffer);
         return ["array", values];
       }
-      if (offThread && byteLength > TINY_BYTES) {
-        // BigInts, which few functions take, are not read in parts.
-        const mayWait = !type.startsWith("Big");
-        if (mayWait && copiedBefore.bytes + byteLength > COPIED_BYTES) {
-          return this.#large(type, values, arrayLength(values));
-        }
-        copiedBefore.bytes += byteLength;
+      if (!offThread) return ["array", values];
+      // BigInts, which few functions take, are not read in parts.
+      if (byteLength <= TINY_BYTES || type.startsWith("Big")) return ["array", plainCopy(values)];
+      if (this.#bytes + byteLength > MESSAGE_BYTES) {
+        return this.#large(type, values, arrayLength(values));
       }
-      if (offThread && byteLength > INLINE_BYTES) {
-        const copy = copied();
-        this.moved.add(copy.buffer as ArrayBuffer);
-        return ["array", copy];
-      }
-      if (offThread && buffer.byteLength > 2 * byteLength) {
-        // A message copies all memory behind an array.
-        return ["array", copied()];
-      }
+      this.#bytes += byteLength;
+      const encoded: ["array", AnyArray] = ["array", values];
+      this.#uncopied.push({ encoded, length: arrayLength(values) });
+      return encoded;
     }
     return ["array", values];
   }
@@ -315,7 +336,20 @@ export class Encoder implements Found {
   }
 }
 
+/** The error of a message that could not be posted. */
+export function unsendable(where: string, cause: unknown): Error {
+  const problem = `an argument cannot be sent to the worker: ${(cause as Error).message}`;
+  return typeError("ZP_INVALID_OPTION", where, problem);
+}
+
 interface Named {
   readonly name: string;
   readonly layer: object;
+}
+
+/** A copy by the engine's own fields, on memory of its own: the caller's class of arrays may define others. */
+function plainCopy(values: AnyArray): AnyArray {
+  const copy = arrayOf(arrayName(values) as string, arrayLength(values)) as AnyArray;
+  setArray(copy, values, 0);
+  return copy;
 }
