@@ -13,8 +13,8 @@ import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row
 
 /** Options of `compare`. */
 export interface CompareOptions {
-  /** The name in b of a tensor of a; undefined: b does not have it. Default: the same name. */
-  rename?: ((name: string) => string | undefined) | undefined;
+  /** The name in b of a tensor of a, or a promise of it; undefined: b does not have it. Default: the same name. */
+  rename?: ((name: string) => string | undefined | PromiseLike<string | undefined>) | undefined;
   /** Rejects with the signal's reason once it is aborted. */
   signal?: PlatformAbortSignal | undefined;
   /** Called while tensors are read, with bytes of a. */
@@ -58,7 +58,7 @@ export async function* compare(
   for (const tensor of a.tensors.values()) {
     signal?.throwIfAborted();
     const { name } = tensor;
-    const other: unknown = rename === undefined ? name : rename(name);
+    const other: unknown = rename === undefined ? name : await rename(name);
     const found = typeof other === "string" ? b.tensors.get(other) : undefined;
     if (found !== undefined) seen.add(found.name);
     const row = await rowOf(where, a, b, tensor, found, views, (bytes) => {

@@ -199,7 +199,7 @@ export async function quantizeModel(
   /** A tensor as the choice of its scheme sees it. */
   const chosen = (tensor: ModelTensor): ModelTensor =>
     requantize && isReadableQuantized(tensor) ? asFloat(tensor, floatType) : tensor;
-  const wish = readWish(where, model, scheme, parse, chosen);
+  const wish = await readWish(where, model, scheme, parse, chosen);
   const isDynamic =
     (target === "compressed-tensors" && isDynamicPreset(scheme)) ||
     (target === TRANSFORMERS_JS && isDynamicDType(scheme));

@@ -17,8 +17,10 @@ export interface SchemePlan {
   readonly reasons?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Chooses the scheme of a tensor; undefined is "keep". */
-export type SchemeFunction = (tensor: ModelTensor) => string | undefined;
+/** Chooses the scheme of a tensor, or promises it; undefined is "keep". */
+export type SchemeFunction = (
+  tensor: ModelTensor,
+) => string | undefined | PromiseLike<string | undefined>;
 
 /** Reads the name of a scheme. @param argument  the argument's name in messages */
 export type SchemeParser = (argument: string, name: unknown) => Scheme;
@@ -29,16 +31,16 @@ export type SchemeParser = (argument: string, name: unknown) => Scheme;
  * @throws {TypeError} `ZP_INVALID_SCHEME` for another kind of value
  * @throws {RangeError} `ZP_INVALID_SCHEME` for names that no scheme has; `ZP_INVALID_MODEL` for a plan of another model
  */
-export function readWish(
+export async function readWish(
   where: string,
   model: Model,
   given: unknown,
   parse: SchemeParser,
   chosen: (tensor: ModelTensor) => ModelTensor,
-): Wish {
+): Promise<Wish> {
   if (typeof given === "string") return { kind: "uniform", name: given };
   if (typeof given === "function") {
-    return askEach(where, model, given as SchemeFunction, parse, chosen);
+    return await askEach(where, model, given as SchemeFunction, parse, chosen);
   }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     const wanted = "the name of a scheme, a plan with schemes, or a function";
@@ -76,17 +78,17 @@ function readPlan(
 }
 
 /** Calls the function for each tensor that can be quantized. */
-function askEach(
+async function askEach(
   where: string,
   model: Model,
   choose: SchemeFunction,
   parse: SchemeParser,
   chosen: (tensor: ModelTensor) => ModelTensor,
-): Wish {
+): Promise<Wish> {
   const schemes = new Map<string, Scheme>();
   for (const [name, tensor] of model.tensors) {
     if (refusedReason(chosen(tensor)) !== undefined) continue;
-    const answer: unknown = choose({ ...tensor });
+    const answer: unknown = await choose({ ...tensor });
     if (answer === undefined) continue;
     if (typeof answer !== "string") {
       const problem = `the function must return the name of a scheme for ${show(name)}, got ${show(answer)}`;
