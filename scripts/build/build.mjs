@@ -69,7 +69,7 @@ export function transpileJs() {
       target: "es2022",
       logLevel: "warning",
     });
-    await bundleWorker();
+    await bundleWorkers();
   });
 }
 
@@ -84,15 +84,19 @@ export function buildJs() {
     for (const line of messages) console.log(line);
     if (!built.ok) throw new Failure(`tsc failed ${built.stderr}`.trim());
     removeStale(new Set(emitted.map((line) => resolve(root, line.slice("TSFILE: ".length)))));
-    await bundleWorker();
+    await bundleWorkers();
   });
 }
 
-/** Bundles the worker's script into one file: some bundlers copy the script without its imports. */
-async function bundleWorker() {
+/** Bundles the workers' scripts into one file each: some bundlers copy a script without its imports. */
+async function bundleWorkers() {
+  for (const name of ["worker", "models-worker"]) await bundleWorker(name);
+}
+
+async function bundleWorker(name) {
   // Imported late: an earlier step installs it.
   const esbuild = await import("esbuild");
-  const worker = join(dist, "worker", "worker.js");
+  const worker = join(dist, "worker", `${name}.js`);
   /** Makes the addresses of other scripts relative to the bundle. */
   const addresses = {
     name: "addresses",

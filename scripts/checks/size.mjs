@@ -226,8 +226,13 @@ export async function measure() {
   }
   const connected = `${only(EXAMPLE)} export { connect } from "zeropoint/worker";`;
   await addRows("`zeropoint`, README's example and `connect`", connected);
-  const script = readFileSync(join(root, "dist", "worker", "worker.js"));
-  rows.push({ what: "the script of `connect`'s worker", build: "any", ...sizesOf(script) });
+  for (const [file, what] of [
+    ["worker", "the script of `connect`'s worker"],
+    ["models-worker", "the same with `zeropoint/models`"],
+  ]) {
+    const script = readFileSync(join(root, "dist", "worker", `${file}.js`));
+    rows.push({ what, build: "any", ...sizesOf(script) });
+  }
   return rows;
 }
 

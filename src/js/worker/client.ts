@@ -13,11 +13,21 @@ import {
 } from "../base/typed-arrays.js";
 import type { InitOptions } from "../core/init.js";
 import type { AnyWorker } from "../core/threads/workers.js";
-import { Decoder, handleOf, lostObject, releaseIn } from "./messages/decode.js";
+import { arrayOf } from "./library/incoming.js";
+import {
+  Decoder,
+  handleOf,
+  lostObject,
+  releaseIn,
+  signalsOf,
+  type Target,
+} from "./messages/decode.js";
 import { Encoder, type Large, unsendable } from "./messages/encode.js";
 import {
   type AnyArray,
   type Encoded,
+  type ErrorData,
+  errorData,
   errorOf,
   type Library,
   type Reply,
@@ -32,6 +42,9 @@ import type { EntryName } from "./types.js";
 
 /** Bytes that are copied before the event loop may have a turn: well under a millisecond. */
 const PIECE_BYTES = 2 ** 20;
+
+/** Errors of functions that the library calls which are held until the library passes them on. */
+const MOST_THROWN = 16;
 
 type ReadReply = Extract<Reply, { kind: "read" }>;
 
@@ -67,6 +80,10 @@ export class Client {
   #starting: Promise<Link> | undefined;
   #isDisposed = false;
   #nextId = 1;
+  /** Functions that the library calls by number. */
+  readonly #callbacks = new Map<number, (...args: unknown[]) => unknown>();
+  /** The last errors of these functions, by question. */
+  readonly #thrown = new Map<number, unknown>();
   /** Objects of workers with a smaller number are gone. */
   generation = 0;
 
@@ -143,6 +160,7 @@ export class Client {
     this.#link = undefined;
     this.#outbox.clear();
     this.generation++;
+    this.#callbacks.clear();
     for (const { where, settle } of [...this.#calls.values()]) {
       const problem = `the worker ended before its work did: ${why}`;
       settle?.reject(stateError("ZP_WORKER_LOST", where, problem));
@@ -154,10 +172,53 @@ export class Client {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     this.generation++;
+    this.#callbacks.clear();
     for (const { where, settle } of [...this.#calls.values()]) settle?.reject(disposed(where));
     this.#outbox.clear();
     this.#link?.end();
     this.#link = undefined;
+  }
+
+  /** Lets the library call a function, until it tells that it does not any more. @returns its number */
+  keep(callback: (...args: unknown[]) => unknown): number {
+    const id = this.#nextId++;
+    this.#callbacks.set(id, callback);
+    return id;
+  }
+
+  /** Calls a function for the library, and sends what it returns or throws. */
+  async #answer({ ask, callback, args }: Extract<Reply, { kind: "ask" }>): Promise<void> {
+    const link = this.#link;
+    const where = "connect";
+    try {
+      const { value: given } = this.#decoder.decode(["list", args], [], []);
+      const value = await this.#callbacks.get(callback)?.(...(given as unknown[]));
+      if (link === undefined || this.#link !== link) return;
+      const offThread = link.worker !== undefined;
+      const handle = (object: object) => handleOf(where, this, object);
+      const encoder = new Encoder({ where, offThread, transfer: new Set(), handleOf: handle });
+      const encoded = encoder.encode(value);
+      encoder.copyArrays();
+      const large = encoder.large.map((each) => {
+        const memory = copyOfPart(where, each, 0, each.length, undefined);
+        encoder.moved.add(memory);
+        return arrayOf(each.type, memory) as AnyArray;
+      });
+      send(link, { kind: "answer", ask, value: encoded, large }, encoder.moved, where);
+    } catch (error) {
+      if (link === undefined || this.#link !== link) return;
+      this.#thrown.set(ask, error);
+      if (this.#thrown.size > MOST_THROWN) this.#thrown.delete([...this.#thrown.keys()][0]);
+      link.send({ kind: "answer", ask, error: { ...errorData(error), origin: ask } }, []);
+    }
+  }
+
+  /** The error of a message: the very one that a function of this thread has thrown, if it comes from there. */
+  #errorOf(data: ErrorData): unknown {
+    const { origin } = data;
+    return origin !== undefined && this.#thrown.has(origin)
+      ? this.#thrown.get(origin)
+      : errorOf(data);
   }
 
   /** Releases an object at the other end. */
@@ -170,7 +231,7 @@ export class Client {
 
   /**
    * Calls a function of the library (`target` 0) or a method of an object, or reads a field of it.
-   * @param generation  of the worker that has the object
+   * @param of  the object
    */
   async call(
     where: string,
@@ -178,13 +239,14 @@ export class Client {
     name: string,
     given: readonly unknown[],
     isField = false,
-    generation?: number,
+    of?: Target,
   ): Promise<unknown> {
     const { args, settings } = splitOptions(where, given);
     const { signal, transfer } = settings;
-    if (signal?.aborted) throw reasonOf(signal);
+    const signals = [...(signal ? [signal] : []), ...(of?.signals ?? []), ...signalsOf(args)];
+    for (const each of signals) if (each.aborted) throw reasonOf(each);
     const link = this.#link ?? (await untilAborted(signal, this.connect(where)));
-    if (generation !== undefined && generation !== this.generation) throw lostObject(where);
+    if (of !== undefined && of.generation !== this.generation) throw lostObject(where);
     const isOffThread = link.worker !== undefined;
     const handle = (value: object) => handleOf(where, this, value);
     const encoder = new Encoder({ where, offThread: isOffThread, transfer, handleOf: handle });
@@ -217,13 +279,13 @@ export class Client {
         }
       },
     };
-    let leave: () => void = () => undefined;
+    let leave: (() => void)[] = [];
     if (this.#calls.size === 0) link.worker?.ref?.();
     this.#calls.set(id, call);
     try {
       const settled = new Promise<Encoded>((resolve, reject) => {
         call.settle = { resolve, reject };
-        if (signal !== undefined) leave = onAbort(signal, () => reject(reasonOf(signal)));
+        leave = signals.map((each) => onAbort(each, () => reject(reasonOf(each))));
       });
       this.#outbox.add(outgoing);
       const { value, values } = this.#decoder.decode(
@@ -239,7 +301,7 @@ export class Client {
       if (wasPosted && this.#link === link) link.send({ kind: "abort", id }, []);
       throw error;
     } finally {
-      leave();
+      for (const each of leave) each();
       this.#outbox.settle(outgoing);
       this.#calls.delete(id);
       if (this.#calls.size === 0) link.worker?.unref?.();
@@ -263,7 +325,13 @@ export class Client {
         break;
       }
       case "error":
-        this.#calls.get(reply.id)?.settle?.reject(errorOf(reply.error));
+        this.#calls.get(reply.id)?.settle?.reject(this.#errorOf(reply.error));
+        break;
+      case "ask":
+        this.#answer(reply);
+        break;
+      case "forget":
+        this.#callbacks.delete(reply.callback);
         break;
       default:
         break;

@@ -11,18 +11,21 @@ import { untilAborted } from "./signals.js";
 import type { Connection, EntryName } from "./types.js";
 
 /** The entries of the package that a connection may offer. */
-const ENTRY_NAMES: readonly EntryName[] = ["torch", "search"];
+const ENTRY_NAMES: readonly EntryName[] = ["torch", "search", "models"];
+
+const OPTIONS = ["build", "threads", "wasm", "worker", "entries"];
 
 /** Options of `connect`. */
 export interface ConnectOptions<Entry extends EntryName = EntryName> extends InitOptions {
   /**
    * The entries of the package whose functions and classes the connection has in addition to those of
-   * `zeropoint`: `"torch"` for `zeropoint/torch`, `"search"` for `zeropoint/search`. Default: none.
+   * `zeropoint`: `"torch"` for `zeropoint/torch`, `"search"` for `zeropoint/search`, `"models"` for `zeropoint/models`.
+   * Default: none.
    */
   entries?: readonly Entry[] | undefined;
   /**
    * The worker's script, if a bundler does not find it: its address, or a function that starts a worker
-   * with it (`zeropoint/worker.js` in the package). `false` for no worker: the library then runs on this
+   * with it (`zeropoint/worker.js` in the package, `zeropoint/models-worker.js` for the entry `"models"`). `false` for no worker: the library then runs on this
    * thread.
    */
   worker?: WorkerOption | undefined;
@@ -62,14 +65,14 @@ export interface ConnectOptions<Entry extends EntryName = EntryName> extends Ini
 export async function connect<Entry extends EntryName = never>(
   options: ConnectOptions<Entry> = {},
 ): Promise<Connection<Entry>> {
-  const names = ["build", "threads", "wasm", "worker", "entries"];
-  const { worker, entries, ...given } = checkOptions("connect", options, names) as ConnectOptions;
+  const { worker, entries, ...given } = checkOptions("connect", options, OPTIONS) as ConnectOptions;
   const isAddress = typeof worker === "string" || worker instanceof URL;
   if (worker !== undefined && worker !== false && typeof worker !== "function" && !isAddress) {
     const takes = "an address, a function that starts a worker, or false";
     throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker", takes, worker);
   }
-  const client = new Client(given, worker, checkEntryNames(entries));
+  const names = checkEntryNames(entries);
+  const client = new Client(given, worker, names);
   const { library } = await client.connect("connect");
   const { functions, classes, build, threads, threadsReason } = library;
   const dispose = (): void => client.dispose();
@@ -86,6 +89,10 @@ export async function connect<Entry extends EntryName = never>(
   define(connection, "reason", { get: () => client.link?.reason, enumerable: true });
   for (const name of functions) {
     connection[name] = (...args: unknown[]) => client.call(name, 0, name, args);
+  }
+  if (names.includes("models")) {
+    const { fileFunctions } = await import("./files.js");
+    Object.assign(connection, fileFunctions(client));
   }
   connection.load = async (source: unknown, ...rest: unknown[]) => {
     const { signal } = splitOptions("load", rest).settings;

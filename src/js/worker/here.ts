@@ -14,10 +14,11 @@ export async function startHere(
   entries: readonly EntryName[],
   receive: Post<Reply>,
 ): Promise<{ readonly library: Library; send(request: Request): void; end(): void }> {
-  const zp = await createInstance(embedded, options);
+  const further = entries.includes("models") ? { models: await import("./library/models.js") } : {};
+  const zp = await createInstance(embedded, options, further);
   const server = new Server(zp, receive, false);
   return {
-    library: describe(zp, entries),
+    library: describe(zp, entries, further),
     // Not within the caller's own turn, as with a worker.
     send: (request) => void pause().then(() => server.receive(request)),
     end: () => zp.dispose(),

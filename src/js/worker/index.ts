@@ -12,6 +12,8 @@ export type {
   GivenToSave,
   Handle,
   IndexHandle,
+  ModelHandle,
+  ModelsFunctions,
   ObjectHandle,
   Remote,
   Remotes,

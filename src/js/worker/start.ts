@@ -49,15 +49,15 @@ const absolute = (address: string | URL): string =>
   ).href;
 
 /** A new worker. @throws {TypeError} `ZP_INVALID_OPTION` if the caller's function returns anything else */
-function makeWorker(option: WorkerOption | undefined): AnyWorker {
-  const worker = tryWorker(option);
+function makeWorker(option: WorkerOption | undefined, entries: readonly EntryName[]): AnyWorker {
+  const worker = tryWorker(option, entries);
   const { postMessage, terminate, on, addEventListener } = Object(worker) as Partial<AnyWorker>;
   const methods = [postMessage, terminate, on ?? addEventListener];
   if (methods.every((method) => typeof method === "function")) return worker;
   throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker()", "a Worker", worker);
 }
 
-function tryWorker(option: WorkerOption | undefined): AnyWorker {
+function tryWorker(option: WorkerOption | undefined, entries: readonly EntryName[]): AnyWorker {
   if (option === false) throw new NoWorker("options.worker is false");
   try {
     if (typeof option === "function") return option() as AnyWorker;
@@ -66,8 +66,14 @@ function tryWorker(option: WorkerOption | undefined): AnyWorker {
     if (option !== undefined) {
       return new Worker(new URL(absolute(option)), { type: "module", execArgv: [] });
     }
-    // Bundlers recognize exactly this expression. Node's own options are not for the worker: --eval runs a
+    // Bundlers recognize exactly these expressions. Node's own options are not for the worker: --eval runs a
     // script, and --import one that may start workers again.
+    if (entries.includes("models")) {
+      return new Worker(new URL("./models-worker.js", import.meta.url), {
+        type: "module",
+        execArgv: [],
+      });
+    }
     return new Worker(new URL("./worker.js", import.meta.url), { type: "module", execArgv: [] });
   } catch (error) {
     if (error instanceof NoWorker) throw error;
@@ -138,7 +144,7 @@ function startOnce(
   receive: (reply: Reply) => void,
   lose: (why: string) => void,
 ): Promise<Started> {
-  const worker = makeWorker(option);
+  const worker = makeWorker(option, entries);
   const send = (request: Request, transfer: readonly ArrayBuffer[] = []) =>
     worker.postMessage(request, transfer);
   return new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@
 
 import type { PlatformByteStream } from "../base/platform.js";
 import type * as library from "../library.js";
+import type * as models from "../models/index.js";
 import type { FileSource } from "../models/open/sources.js";
 import type { Loaded, Saveable } from "../models/save/things.js";
 import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
@@ -27,6 +28,8 @@ type Stationary =
   | library.Layer
   | torch.PreparedModel
   | torch.QuantizedModel
+  | models.Model
+  | models.InputMoments
   | AnyIndex;
 
 /** An index with any ids and any metric. */
@@ -62,7 +65,7 @@ type GivenAll<A extends readonly unknown[]> = { [I in keyof A]: Given<A[I]> };
 
 /** A function of the library that returns a promise and takes call options last. */
 export type Remote<F> = F extends (...args: infer A) => infer R
-  ? (...args: WithCallOptions<GivenAll<A>>) => Promise<Received<R>>
+  ? (...args: WithCallOptions<GivenAll<A>>) => Promise<Received<Awaited<R>>>
   : never;
 
 /**
@@ -268,12 +271,80 @@ export interface SearchFactories {
   ) => Promise<IndexHandle<Id, Metric>>;
 }
 
+/** A model that the connection has opened: its handle. */
+export type ModelHandle = Handle<models.Model>;
+
+/**
+ * The functions of `zeropoint/models` whose results stay with the library or come bit by bit. Functions and sources
+ * among their arguments are called and read on the calling thread.
+ */
+export interface ModelsFunctions {
+  /**
+   * `openModel` of `zeropoint/models`. The file is read by the library; bytes, streams and objects with `read` as they
+   * are asked for. The file is closed with the handle.
+   */
+  openModel(
+    source: FileSource | Promise<FileSource>,
+    options?: Called<models.OpenModelOptions>,
+  ): Promise<ModelHandle>;
+  /** `analyze` of `zeropoint/models`. Begins with the first row that is asked for, and stops when the loop is left. */
+  analyze(
+    model: ModelHandle,
+    options?: Called<models.AnalyzeOptions, "activations">,
+  ): AsyncGenerator<models.AnalysisRow, void, undefined>;
+  /** `compare` of `zeropoint/models`. Begins with the first row that is asked for, and stops when the loop is left. */
+  compare(
+    a: ModelHandle,
+    b: ModelHandle,
+    options?: Called<models.CompareOptions>,
+  ): AsyncGenerator<models.CompareRow, void, undefined>;
+  /** `quantizeModel` of `zeropoint/models`. Streams of its files come from the library, a chunk ahead of their reader. */
+  quantizeModel(
+    model: ModelHandle,
+    scheme: string | models.SchemePlan | models.SchemeFunction,
+    options?: Called<models.QuantizeModelOptions, "imatrix">,
+  ): Promise<models.QuantizeModelResult>;
+  /** `storedRows` of `zeropoint/models`. */
+  storedRows<Row extends models.PlanRow>(
+    model: ModelHandle,
+    rows: Iterable<Row>,
+    options?: Called<models.StoredRowsOptions>,
+  ): Promise<models.StoredRows<Row>>;
+  /** `verify` of `zeropoint/models`. */
+  verify(
+    quantized: ModelHandle,
+    source: ModelHandle,
+    options?: Called<models.VerifyOptions, "imatrix">,
+  ): Promise<models.Verification>;
+}
+
+/**
+ * Options of a function together with those of the call.
+ * @typeParam Name  an option that takes handles, too
+ */
+type Called<Options, Name extends keyof Options = never> = Omit<Options, "signal" | Name> &
+  Pick<CallOptions, "signal" | "transfer"> & {
+    [K in Name]?: Options[K] | GivenValue<Options[K]>;
+  };
+
+/** Handles in the place of an option's value. */
+type GivenValue<T> = T extends Stationary
+  ? Handle<T>
+  : T extends Readonly<Record<string, models.Activations>>
+    ? Readonly<Record<string, models.Activations | Handle<models.InputMoments>>>
+    : never;
+
+/** Functions that a connection does not have: they call an engine, or read streams, of the caller's own. */
+type OwnName = "recordOnnxInputs" | "verifyOutput" | "save" | "load";
+
 /**
  * The functions of a module by their names, and factories of its classes.
  * @typeParam Generic  those whose result depends on the types of their arguments
  */
 export type Remotes<Module, Generic> = Generic & {
-  readonly [K in Exclude<FunctionName<Module>, keyof Generic | LocalName>]: Remote<Module[K]>;
+  readonly [K in Exclude<FunctionName<Module>, keyof Generic | LocalName | OwnName>]: Remote<
+    Module[K]
+  >;
 } & {
   readonly [K in ClassName<Module> & string as FactoryName<K>]: Factory<Module[K]>;
 };
@@ -284,6 +355,8 @@ export interface ConnectionEntries {
   readonly torch: Remotes<typeof torch, TorchFunctions>;
   /** `zeropoint/search`. */
   readonly search: SearchFactories;
+  /** `zeropoint/models`. */
+  readonly models: Remotes<typeof models, ModelsFunctions>;
 }
 
 /** A name that `connect({ entries })` takes. */

@@ -119,3 +119,32 @@ await index.rescore(result, async (ids: string[]) => ids.map(() => [1, 2]));
 // @ts-expect-error: no such metric
 await withSearch.vectorIndex({ dimensions: 2, metric: "l2" });
 index.dispose();
+
+// Model files.
+
+// @ts-expect-error: an entry that was not asked for
+plain.openModel("model.gguf");
+const withModels = await connect({ entries: ["models", "torch"] });
+const file = await withModels.openModel("model.gguf", { signal, externalData: (path) => path });
+same<"safetensors" | "gguf" | "onnx" | "npy" | "npz" | "tfjs" | "pb">()(await file.format);
+same<number | undefined>()((await file.tensors).get("w")?.byteLength);
+same<Tensor>()(await file.read("w", { signal }));
+same<Uint8Array>()(await file.readBytes("w"));
+const moments = await withModels.inputMoments(4);
+await moments.add(x, { signal });
+for await (const row of withModels.analyze(file, { signal, activations: { w: moments } })) {
+  same<string>()(row.scheme);
+}
+for await (const row of withModels.compare(file, file, { rename: (name) => name })) {
+  same<boolean>()(row.equal);
+}
+const plan = await withModels.plan([], { bytes: 5 }, { signal });
+const written = await withModels.quantizeModel(file, plan, { signal });
+same<number>()(written.files[0].size);
+await withModels.quantizeModel(file, ({ name }) => (name === "w" ? "int4-g32" : undefined));
+same<number>()((await withModels.verify(file, file, { signal })).equal);
+// @ts-expect-error: runs an engine of the caller's own
+withModels.recordOnnxInputs(file, () => {}, []);
+// @ts-expect-error: a source is no file
+withModels.analyze("model.gguf");
+file.dispose();

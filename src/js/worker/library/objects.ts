@@ -11,6 +11,7 @@ import { IntegerTensor } from "../../torch/integer-tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
 import type { AnyArray, Encoded } from "../messages/messages.js";
 import { arrayOf } from "./incoming.js";
+import { Opener, Pull } from "./pull.js";
 import type { Zeropoint } from "./zeropoint.js";
 
 type Callable = (...args: unknown[]) => unknown;
@@ -27,6 +28,16 @@ export interface Held {
   tail: Promise<unknown>;
 }
 
+/** What arguments and results of one call refer to beside the library. */
+export interface Context {
+  /** The function that is called. */
+  readonly name: string;
+  /** Aborts the work of the call. */
+  readonly controller: AbortController;
+  /** A function of the calling thread. */
+  callback(id: number): (...args: unknown[]) => Promise<unknown>;
+}
+
 /** The arguments of one call. */
 export class Arguments {
   /** Outputs by what stands for them here. */
@@ -35,6 +46,7 @@ export class Arguments {
   readonly #zp: Zeropoint;
   readonly #objects: Objects;
   readonly #large: readonly unknown[];
+  readonly context: Context;
 
   /** @param large  the large arrays */
   constructor(
@@ -42,10 +54,12 @@ export class Arguments {
     objects: Objects,
     args: readonly Encoded[],
     large: readonly unknown[],
+    context: Context,
   ) {
     this.#zp = zp;
     this.#objects = objects;
     this.#large = large;
+    this.context = context;
     this.values = args.map((arg) => this.#decode(arg));
   }
 
@@ -87,6 +101,25 @@ export class Arguments {
         const answer = this.#decode(value[1]);
         return () => answer;
       }
+      case "callback":
+        return this.context.callback(value[1]);
+      case "progress": {
+        const { context } = this;
+        const report = context.callback(value[1]);
+        return (progress: unknown) => {
+          const told = report(progress);
+          told.catch((error) => context.controller.abort(error));
+          return told;
+        };
+      }
+      case "signal":
+        return this.context.controller.signal;
+      case "url":
+        return new URL(value[1]);
+      case "blob":
+        return value[2] === undefined ? value[1] : new File([value[1]], value[2]);
+      case "chunks":
+        return chunksOf(this.context.callback(value[1]));
       case "class":
         return this.#class(value[1]);
       case "factory": {
@@ -103,6 +136,21 @@ export class Arguments {
       default:
         throw new Error(`"${value[0]}" is no argument`);
     }
+  }
+}
+
+/** The chunks that a function gives, one after the other; told by `true` that no more are wanted. */
+async function* chunksOf(next: (isEnd: boolean) => Promise<unknown>): AsyncGenerator<unknown> {
+  let isDone = false;
+  try {
+    for (;;) {
+      const { done, value } = (await next(false)) as IteratorResult<unknown>;
+      isDone = done === true;
+      if (isDone) return;
+      yield value;
+    }
+  } finally {
+    if (!isDone) next(true);
   }
 }
 
@@ -140,10 +188,14 @@ export class Objects {
   /** Releases an object once the calls that use it are over. */
   async release(id: number): Promise<void> {
     const held = this.#held.get(id);
+    if (held === undefined) return;
     this.#held.delete(id);
-    await held?.tail;
-    (held?.object as { dispose?: () => void } | undefined)?.dispose?.();
-    if (held !== undefined) this.#numbers.delete(held.object);
+    const { object } = held as { object: { dispose?(): void; close?(): unknown } };
+    if (object instanceof Pull) object.stop();
+    await held.tail;
+    object.dispose?.();
+    await object.close?.();
+    this.#numbers.delete(object);
   }
 
   /**
@@ -170,6 +222,9 @@ export class Objects {
       return ["array", whole];
     }
     if (Array.isArray(value)) return ["list", value.map(encode)];
+    if (value instanceof Map) {
+      return ["map", Array.from(value, ([key, item]) => [String(key), encode(item)])];
+    }
     const { data, shape } = value as { data: unknown; shape: unknown };
     if (value instanceof Tensor) return ["tensor", encode(data), encode(shape)];
     if (value instanceof IntegerTensor) {
@@ -182,17 +237,31 @@ export class Objects {
       const fields = mapFields(value as Record<string, unknown>, encode);
       return ["found", ["object", fields], encode(pending)];
     }
+    if (Symbol.asyncIterator in value) {
+      const { name, controller } = args.context;
+      return this.#hold(new Pull(name, value as AsyncIterable<unknown>, undefined, controller));
+    }
     const prototype = Object.getPrototypeOf(value) as object | null;
     if (prototype === null || prototype === Object.prototype) {
       return ["object", mapFields(value as Record<string, unknown>, encode)];
     }
-    // A report of a model.
-    if (
-      !(hasField(value, "forward") || hasField(value, "observe") || value instanceof VectorIndex)
-    ) {
+    if (!this.#stays(value)) {
+      // A report of a model.
       return ["printed", ["object", mapFields({ ...value }, encode)], String(value)];
     }
     return this.#hold(value);
+  }
+
+  /** Whether an object stays here, and the calling thread gets a handle. */
+  #stays(value: object): boolean {
+    const { Model, InputMoments } = this.#zp as unknown as Partial<Names>;
+    return (
+      hasField(value, "forward") ||
+      hasField(value, "observe") ||
+      [VectorIndex, Pull, Opener, Model, InputMoments].some(
+        (type) => type !== undefined && value instanceof type,
+      )
+    );
   }
 
   #hold(object: object): Encoded {
@@ -227,6 +296,7 @@ function membersOf(object: object): { methods: string[]; fields: string[] } {
 
 /** The public name of an object's class; the name in minified code may be another one. */
 function typeNameOf(zp: Zeropoint, object: object): string {
+  if (object instanceof Pull || object instanceof Opener) return object.typeName;
   const prototype: unknown = Object.getPrototypeOf(object);
   const found = Object.entries(zp).find(([, value]) => value?.prototype === prototype);
   return found?.[0] ?? (hasField(object, "calibrate") ? "PreparedModel" : "QuantizedModel");

@@ -5,6 +5,7 @@ import { inBatches, partialArguments } from "../batches/batches.js";
 import {
   type Encoded,
   errorData,
+  errorOf,
   type Library,
   type Post,
   type Reply,
@@ -13,8 +14,8 @@ import {
 import { isTurnOver, takeTurn } from "../turns.js";
 import type { EntryName } from "../types.js";
 import { Incoming, type Read } from "./incoming.js";
-import { Arguments, handlesIn, type Names, Objects } from "./objects.js";
-import { namesIn, type Zeropoint } from "./zeropoint.js";
+import { Arguments, type Context, handlesIn, type Names, Objects } from "./objects.js";
+import { type FurtherEntries, namesIn, type Zeropoint } from "./zeropoint.js";
 
 type CallRequest = Extract<Request, { kind: "call" }>;
 
@@ -26,7 +27,15 @@ interface Call {
     resolve(memory: ArrayBuffer): void;
     reject(error: Error): void;
   }[];
+  readonly context: Context;
   isAborted: boolean;
+}
+
+/** A question to the calling thread that has no answer yet. */
+interface Question {
+  readonly context: Context;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
 }
 
 /** A result, and the arguments that it may contain. */
@@ -38,6 +47,9 @@ interface Done {
 /** Calls at a time that read arrays of the calling thread: one computes while the other reads. */
 const MOST_READING = 2;
 
+/** Methods whose results have memory of their own: of layers, files and streams of chunks. */
+const FRESH = new Set(["forward", "read", "readQuantized", "readBytes", "nextChunk"]);
+
 /** Static methods that make objects. */
 const STATICS = ["fromJSON"];
 
@@ -45,10 +57,14 @@ const STATICS = ["fromJSON"];
 const LOCAL = /^(?:tensor|getDefault.*|QConfig|QConfigMapping|WeightOnlyQConfig)$/;
 
 /** The functions and classes of an instance that a connection to some entries offers. */
-export function describe(zp: Zeropoint, entries: readonly EntryName[]): Library {
+export function describe(
+  zp: Zeropoint,
+  entries: readonly EntryName[],
+  further: FurtherEntries,
+): Library {
   const functions: string[] = [];
   const classes: [string, string[]][] = [];
-  const offered = namesIn(entries);
+  const offered = namesIn(entries, further);
   for (const [name, value] of Object.entries(zp)) {
     if (typeof value !== "function" || !offered.has(name) || LOCAL.test(name)) continue;
     const isClass = Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false;
@@ -72,6 +88,12 @@ export class Server {
   /** Calls that read arrays of the calling thread, and those that wait until they may. */
   #reading = 0;
   readonly #waiting: (() => void)[] = [];
+  readonly #questions = new Map<number, Question>();
+  #nextQuestion = 1;
+  /** Tells the calling thread which of its functions are no longer held here. */
+  readonly #collected = new FinalizationRegistry<number>((callback) =>
+    this.#post({ kind: "forget", callback }, []),
+  );
 
   constructor(zp: Zeropoint, post: Post<Reply>, isOffThread: boolean) {
     this.#zp = zp;
@@ -93,9 +115,13 @@ export class Server {
         const call = this.#calls.get(request.id);
         if (call === undefined) break;
         call.isAborted = true;
+        call.context.controller.abort();
         for (const { reject } of call.reads) reject(new Error("aborted"));
         break;
       }
+      case "answer":
+        this.#resolve(request);
+        break;
       case "release":
         this.#objects.release(request.target);
         break;
@@ -104,14 +130,45 @@ export class Server {
     }
   }
 
+  /** A function of the calling thread, which is asked for its result. */
+  #callback(callback: number, context: Context): (...args: unknown[]) => Promise<unknown> {
+    const ask = (...args: unknown[]): Promise<unknown> => {
+      const answer = new Promise<unknown>((resolve, reject) => {
+        const question = this.#nextQuestion++;
+        this.#questions.set(question, { context, resolve, reject });
+        const none = this.#arguments([], [], context);
+        const encoded = args.map((arg) => this.#objects.encode(arg, none, undefined));
+        this.#post({ kind: "ask", ask: question, callback, args: encoded }, []);
+      });
+      // Not every caller waits for an answer, and in Node an unhandled one ends the worker.
+      answer.catch(() => undefined);
+      return answer;
+    };
+    this.#collected.register(ask, callback);
+    return ask;
+  }
+
+  #resolve({ ask, value, large = [], error }: Extract<Request, { kind: "answer" }>): void {
+    const question = this.#questions.get(ask);
+    this.#questions.delete(ask);
+    if (question === undefined) return;
+    if (error !== undefined) question.reject(errorOf(error));
+    else question.resolve(this.#arguments([value], large, question.context).values[0]);
+  }
+
   #fail(id: number, error: unknown): void {
     this.#calls.delete(id);
     this.#post({ kind: "error", id, error: errorData(error) }, []);
   }
 
   #begin(request: CallRequest): void {
-    const { id, target, args } = request;
-    const call: Call = { request, reads: [], isAborted: false };
+    const { id, target, name, args } = request;
+    const context: Context = {
+      name,
+      controller: new AbortController(),
+      callback: (number) => this.#callback(number, context),
+    };
+    const call: Call = { request, reads: [], context, isAborted: false };
     this.#calls.set(id, call);
     try {
       const numbers = target === 0 ? args.flatMap(handlesIn) : [target, ...args.flatMap(handlesIn)];
@@ -154,7 +211,7 @@ export class Server {
         : await this.#runInBatches(call, self);
       if (call.isAborted) return;
       done ??= await this.#runWhole(call, self);
-      const isFresh = this.#isOffThread && (target === 0 || name === "forward");
+      const isFresh = this.#isOffThread && (target === 0 || FRESH.has(name));
       const moved = isFresh ? new Set<ArrayBuffer>() : undefined;
       const result = this.#objects.encode(done.value, done.args, moved);
       this.#post({ kind: "done", id, value: result }, [...(moved ?? [])]);
@@ -165,8 +222,12 @@ export class Server {
     }
   }
 
-  #decode({ request }: Call, large: readonly unknown[]): Arguments {
-    return new Arguments(this.#zp, this.#objects, request.args, large);
+  #decode({ request, context }: Call, large: readonly unknown[]): Arguments {
+    return this.#arguments(request.args, large, context);
+  }
+
+  #arguments(args: readonly Encoded[], large: readonly unknown[], context: Context): Arguments {
+    return new Arguments(this.#zp, this.#objects, args, large, context);
   }
 
   /** The large arrays of a call. */

@@ -9,6 +9,7 @@ import { keepPending, type Pending } from "../../search/result.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
+import type { AbortSignalLike } from "../signals.js";
 import { indexMethods } from "./index-methods.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
@@ -26,7 +27,7 @@ export interface Connected {
     name: string,
     args: readonly unknown[],
     isField: boolean,
-    generation: number,
+    of: Target,
   ): Promise<unknown>;
   release(id: number, generation: number): void;
 }
@@ -40,10 +41,13 @@ export interface Filled {
 }
 
 /** The object at the other end that a handle stands for. */
-interface Target {
+export interface Target {
   readonly client: Connected;
   readonly id: number;
+  /** Number of the worker that has the object. */
   readonly generation: number;
+  /** Signals that end all calls that use the object. */
+  signals: readonly AbortSignalLike[];
   isDisposed: boolean;
 }
 
@@ -53,6 +57,16 @@ const targets = /* @__PURE__ */ new WeakMap<object, Target>();
 const collected = /* @__PURE__ */ new FinalizationRegistry<Target>(({ client, id, generation }) =>
   client.release(id, generation),
 );
+
+/** Lets signals end all calls that use a handle. */
+export function tie(handle: object, signals: readonly AbortSignalLike[]): void {
+  const target = targets.get(handle);
+  if (target !== undefined) target.signals = signals;
+}
+
+/** The signals that end calls with these handles among their arguments. */
+export const signalsOf = (values: readonly unknown[]): readonly AbortSignalLike[] =>
+  values.flatMap((value) => targets.get(Object(value))?.signals ?? []);
 
 /** The object that a handle stands for, by its number; undefined if a value is no handle. */
 export function handleOf(where: string, client: Connected, value: object): number | undefined {
@@ -109,6 +123,8 @@ export class Decoder {
           return Object.fromEntries(
             Object.entries(part[1]).map(([name, field]) => [name, decode(field)]),
           );
+        case "map":
+          return new Map(part[1].map(([key, item]) => [key, decode(item)]));
         case "tensor":
           return new Tensor(decode(part[1]) as Float32Array, decode(part[2]) as number[]);
         case "integers": {
@@ -148,11 +164,12 @@ export class Decoder {
 
   #handle(id: number, type: string, methods: readonly string[], fields: readonly string[]): object {
     const client = this.#client;
-    const target: Target = { client, id, generation: client.generation, isDisposed: false };
+    const { generation } = client;
+    const target: Target = { client, id, generation, signals: [], isDisposed: false };
     const call = async (name: string, args: readonly unknown[], isField: boolean) => {
       const where = `${type}.${name}`;
       checkTarget(where, target);
-      const result = await client.call(where, id, name, args, isField, target.generation);
+      const result = await client.call(where, id, name, args, isField, target);
       return isSame(result, target) ? handle : result;
     };
     const dispose = (): void => {

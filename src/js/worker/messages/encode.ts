@@ -84,10 +84,14 @@ const TENSOR_FIELDS = [
 const weightOf = ({ quantizedWeight, ...layer }: Record<string, unknown>): unknown =>
   quantizedWeight ?? layer.weight;
 
-/** A value that the library gets as the result of a function. */
-export class Answer {
-  constructor(readonly value: unknown) {}
+/** An argument that is encoded in its own way. */
+export class Special {
+  constructor(readonly encode: (encoder: Encoder) => Encoded) {}
 }
+
+/** A value that the library gets as the result of a function. */
+export const answer = (value: unknown): Special =>
+  new Special((encoder) => ["answer", encoder.encode(value)]);
 
 /** The arguments of the constructors of layers, from the layers' public fields. */
 const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readonly unknown[]>> = {
@@ -175,7 +179,7 @@ export class Encoder implements Found {
       const { source, flags } = value as RegExp;
       return ["pattern", source, flags];
     }
-    if (value instanceof Answer) return ["answer", this.encode(value.value)];
+    if (value instanceof Special) return value.encode(this);
     const pending = pendingOf(value);
     if (pending !== undefined) {
       const fields = this.#fields(value as Record<string, unknown>);
@@ -258,6 +262,12 @@ export class Encoder implements Found {
   #large(type: string, values: Large["values"], length: number): Encoded {
     this.large.push({ type, values, length });
     return ["large", this.large.length - 1];
+  }
+
+  /** Encodes an array that nobody else has, whose memory moves. */
+  move(values: Uint8Array): Encoded {
+    if (values.length > 0) this.moved.add(values.buffer as ArrayBuffer);
+    return ["array", values as unknown as AnyArray];
   }
 
   /** Encodes an argument that a result is written to. @param argument  its name in messages */

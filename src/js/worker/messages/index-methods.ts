@@ -2,7 +2,7 @@
 
 import { isPlainObject } from "../../base/options.js";
 import { checkPending } from "../../search/result.js";
-import { Answer } from "./encode.js";
+import { answer } from "./encode.js";
 
 /** Calls a method of the index. */
 type Call = (name: string, args: readonly unknown[], isField: boolean) => Promise<unknown>;
@@ -16,7 +16,7 @@ export function indexMethods(call: Call): Record<string, (...args: unknown[]) =>
       const pending = checkPending("VectorIndex.rescore", result, read);
       if (pending === "decided") return result;
       const vectors = await (read as (ids: unknown[]) => unknown)([...pending.ids]);
-      return await call("rescore", [result, new Answer(vectors), ...rest], false);
+      return await call("rescore", [result, answer(vectors), ...rest], false);
     },
   };
 }

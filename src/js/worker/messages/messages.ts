@@ -2,6 +2,7 @@
 // arguments and results have in them.
 
 import type { ErrorCode } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import type { WasmModule } from "../../base/platform.js";
 import type { NumberArray } from "../../base/typed-arrays.js";
 import type { Build } from "../../core/builds.js";
@@ -39,6 +40,18 @@ export type Encoded =
   | readonly ["found", fields: Encoded, pending: Encoded]
   /** A function that returns a value. */
   | readonly ["answer", value: Encoded]
+  /** A function of the calling thread. */
+  | readonly ["callback", id: number]
+  /** A function of the calling thread that is told of progress: what it throws stops the call. */
+  | readonly ["progress", id: number]
+  /** The call's own signal. */
+  | readonly ["signal"]
+  | readonly ["url", address: string]
+  /** A Blob; with a name a File. */
+  | readonly ["blob", blob: Blob, name: string | undefined]
+  /** Bytes of an async iterable of the calling thread: the function gives one chunk after the other. */
+  | readonly ["chunks", id: number]
+  | readonly ["map", entries: readonly (readonly [key: string, value: Encoded])[]]
   | readonly ["pattern", source: string, flags: string]
   /** An instance of one of the library's classes, by the arguments of its constructor. */
   | readonly ["made", type: string, args: readonly Encoded[]]
@@ -62,6 +75,10 @@ export interface ErrorData {
   readonly type: "Error" | "TypeError" | "RangeError";
   readonly message: string;
   readonly code: ErrorCode | undefined;
+  /** The question (`ask`) to whose function the calling thread threw it: it gets its own error back. */
+  readonly origin?: number | undefined;
+  /** Where a file breaks its format, and how. */
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /** From a connection to the library. */
@@ -96,6 +113,14 @@ export type Request =
     }
   /** Answers the first `read` of a call that has no answer yet. */
   | { readonly kind: "part"; readonly id: number; readonly memory: ArrayBuffer }
+  /** Answers a question (`ask`), with the values of its large arrays. */
+  | {
+      readonly kind: "answer";
+      readonly ask: number;
+      readonly value?: Encoded;
+      readonly large?: readonly AnyArray[];
+      readonly error?: ErrorData;
+    }
   /** Stops a call. */
   | { readonly kind: "abort"; readonly id: number }
   /** Lets go of an object. */
@@ -119,6 +144,15 @@ export type Reply =
       readonly size: number;
       readonly memory: ArrayBuffer | undefined;
     }
+  /** Calls a function of the calling thread. */
+  | {
+      readonly kind: "ask";
+      readonly ask: number;
+      readonly callback: number;
+      readonly args: readonly Encoded[];
+    }
+  /** A function of the calling thread is not called any more. */
+  | { readonly kind: "forget"; readonly callback: number }
   /** The finished share of a call's work, 0 to 1. */
   | { readonly kind: "progress"; readonly id: number; readonly part: number }
   | { readonly kind: "done"; readonly id: number; readonly value: Encoded }
@@ -137,16 +171,26 @@ export interface Library {
 /** Sends a message, and moves memory with it. */
 export type Post<Message> = (message: Message, transfer: readonly ArrayBuffer[]) => void;
 
+/** The questions to whose functions the calling thread threw errors. */
+const origins = /* @__PURE__ */ new WeakMap<object, number>();
+
 /** An error as a message holds it. */
 export function errorData(error: unknown): ErrorData {
   const { message, code } = Object(error) as { message?: unknown; code?: ErrorCode };
   const type =
     error instanceof TypeError ? "TypeError" : error instanceof RangeError ? "RangeError" : "Error";
-  return { type, message: String(message ?? error), code };
+  const details: Record<string, unknown> = {};
+  for (const name of ["offset", "expected", "found"]) {
+    const value = fieldOf(Object(error) as typeof details, name);
+    if (code !== undefined && value !== undefined) details[name] = value;
+  }
+  const origin = origins.get(Object(error));
+  return { type, message: String(message ?? error), code, origin, details };
 }
 
 /** The error that a message holds, of this realm's classes. */
-export function errorOf({ type, message, code }: ErrorData): Error {
+export function errorOf({ type, message, code, origin, details }: ErrorData): Error {
   const error = new { Error, TypeError, RangeError }[type](message);
-  return code === undefined ? error : Object.assign(error, { code });
+  if (origin !== undefined) origins.set(error, origin);
+  return code === undefined ? error : Object.assign(error, { code, ...details });
 }
