@@ -48,7 +48,13 @@ export {
 export type { PythonError, PythonExceptionName } from "./python/errors.js";
 export type { Scalar } from "./tensor/cast.js";
 export type { DType, DTypeName, Storage } from "./tensor/dtype.js";
-export type { NestedScalars, Tensor, TensorOrScalar, ValuesAndIndices } from "./tensor/tensor.js";
+export type {
+  Index,
+  NestedScalars,
+  Tensor,
+  TensorOrScalar,
+  ValuesAndIndices,
+} from "./tensor/tensor.js";
 export type { TensorData } from "./torch/creation.js";
 export {
   HistogramObserver,

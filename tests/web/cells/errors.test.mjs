@@ -105,13 +105,23 @@ describe("An error in the first cell", () => {
     const { error } = await runInFirstCell(
       'import { torch } from "zeropoint/notebook";\ntorch.tensor([1], { dtype: torch.int9 });',
     );
-    assert.match(error, /TypeError torch has no int9.*line 2/);
+    assert.match(
+      error,
+      /AttributeError module 'torch' has no attribute 'int9'.*line 2\s*Did you mean torch\.int8\?/,
+    );
+    const { error: called } = await runInFirstCell(
+      'import { torch } from "zeropoint/notebook";\nconst x = torch.ones(2, 2);\nx.matmull(x);',
+    );
+    assert.match(
+      called,
+      /AttributeError 'Tensor' object has no attribute 'matmull'.*line 3\s*Did you mean matmul\?/,
+    );
     const { error: deeper } = await runInFirstCell(
       'import { torch } from "zeropoint/notebook";\ntorch.quantization.qconfig.default_qconfg;',
     );
     assert.match(
       deeper,
-      /TypeError torch\.quantization\.qconfig has no default_qconfg.*line 2\s*Did you mean torch\.quantization\.qconfig\.default_qconfig\?/,
+      /AttributeError module 'torch\.quantization\.qconfig' has no attribute 'default_qconfg'.*line 2\s*Did you mean torch\.quantization\.qconfig\.default_qconfig\?/,
     );
   });
 
@@ -131,7 +141,10 @@ describe("An error in the first cell", () => {
   it("reports a missing property of the cell's last value, and a call of a value", async () => {
     const start = 'import { torch } from "zeropoint/notebook";\nlet t = torch.tensor([1, 2]);\n';
     for (const [source, told] of [
-      ["t.shap", /TypeError t has no shap.*line 3\s*Did you mean shape\?/],
+      [
+        "t.shap",
+        /AttributeError 'Tensor' object has no attribute 'shap'.*line 3\s*Did you mean shape\?/,
+      ],
       ["t.shape[1]", /TypeError t\.shape has no 1: its length is 1/],
       ["torch.iinfo(torch.int8).maximum", /has no maximum/],
       ["t.shape()", /t\.shape is a value and no function/],

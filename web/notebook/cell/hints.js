@@ -43,27 +43,19 @@ const METHODS = new Map([
 ]);
 
 /** The functions for the product of two matrices. */
-const MATMUL = "torch.nn.functional.linear(a, b.t())";
+const MATMUL = "a.matmul(b)";
 
 /** Functions and methods of PyTorch that are not here, and expressions with the same value. */
 const INSTEAD = new Map([
   ["bmm", MATMUL],
   ["cumsum", "list.map((x, i) => sum of list.slice(0, i + 1))"],
-  ["exp", "torch.tensor(x.flatten().tolist().map(Math.exp))"],
   ["histc", "new HistogramObserver({ bins }), which counts what it observes: histogram"],
   ["linspace", "torch.arange(n).mul((end - start) / (n - 1)).add(start)"],
-  ["log", "torch.tensor(x.flatten().tolist().map(Math.log))"],
-  ["matmul", MATMUL],
   ["mm", MATMUL],
-  ["relu", "x.clamp({ min: 0 })"],
-  ["sigmoid", "torch.tensor(x.flatten().tolist().map((v) => 1 / (1 + Math.exp(-v))))"],
-  ["softmax", "const e = torch.tensor(x.tolist().map(Math.exp)); e.div(e.sum())"],
   ["sort", "x.flatten().tolist().toSorted((a, b) => a - b)"],
   ["std", "x.sub(x.mean()).square().sum().div(x.numel() - 1).sqrt()"],
-  ["tanh", "torch.tensor(x.flatten().tolist().map(Math.tanh))"],
   ["topk", "x.flatten().tolist().toSorted((a, b) => b - a).slice(0, k)"],
   ["var", "x.sub(x.mean()).square().sum().div(x.numel() - 1)"],
-  ["where", "x.mul(mask).add(y.mul(mask.eq(false)))"],
 ]);
 
 /** Beginnings of Python lines that are syntax errors in JavaScript, with JavaScript's equivalents. */
@@ -95,7 +87,7 @@ const ANYWHERE = /** @type {[RegExp, string][]} */ ([
   [/[\w$)\]]\s*@/, MATMUL],
   [/\blambda\b/, "(x) => x + 1"],
   [/[[({].*\bfor\s+\w+\s+in\b/, "list.map((x) => …)"],
-  [/[\w$)\]]\[[^\]?{]*:/, "t.narrow(dim, start, length), and list.slice(start, end)"],
+  [/[\w$)\]]\[[^\]?{]*:/, 't.get("1:3", ":"), and list.slice(start, end)'],
   [/\bnot\b/, "!x"],
   [/\b(and|or)\b/, "x && y, and x || y"],
   [/\bis\b/, "x === y"],
@@ -148,9 +140,7 @@ export function hint(error, cell, cells) {
       [];
     return instead ? `JavaScript writes ${instead}` : "";
   }
-  const absent = /(?:torch(?:\.nn\.functional)? has no |\.)(\w+)(?: is not a function|$)/.exec(
-    message,
-  );
+  const absent = /(?:has no attribute '|\.)(\w+)(?:'$| is not a function|$)/.exec(message);
   const same = absent && INSTEAD.get(absent[1]);
   if (same === MATMUL) return `The product a @ b is ${MATMUL}`;
   if (same) return `There is no ${absent[1]} here; the same is ${same}`;

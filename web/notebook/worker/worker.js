@@ -161,12 +161,22 @@ function complete(names, module) {
       // await reads the property then of every value.
       if (typeof name === "string" && name !== "then" && !(name in names)) {
         const near = nearest(name, Object.keys(names));
-        const error = new TypeError(`${module} has no ${name}`);
-        throw Object.assign(error, { near: near && `${module}.${near}` });
+        throw attributeError(`module '${module}'`, name, near && `${module}.${near}`);
       }
       return Reflect.get(whole, name);
     },
   });
+}
+
+/**
+ * The error of an unknown name, as Python says it.
+ * @param {string} owner  "module 'torch'"
+ * @param {string} name
+ * @param {string} near  the name that may have been meant
+ */
+function attributeError(owner, name, near) {
+  const error = new TypeError(`${owner} has no attribute '${name}'`);
+  return Object.assign(error, { name: "AttributeError", near });
 }
 
 /** @param {unknown[]} values */
@@ -330,6 +340,9 @@ function partOf(object, key, text) {
   const value = object[key];
   if (value !== undefined || key in Object(object)) return value;
   const name = String(key);
+  if (object instanceof notebook.torch.Tensor) {
+    throw attributeError("'Tensor' object", name, nearest(name, namesOf(object)));
+  }
   const message = Array.isArray(object)
     ? `${text} has no ${name}: its length is ${object.length}`
     : `${text} has no ${name}`;
@@ -397,8 +410,15 @@ function describe(thrown) {
   const [, of, method] = NO_FUNCTION.exec(error.message) ?? [];
   if (method === undefined) return error;
   const owner = meaningOf(of);
-  if (owner instanceof Promise) error.promise = of;
-  else error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
+  if (owner instanceof Promise) {
+    error.promise = of;
+    return error;
+  }
+  error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
+  if (owner instanceof notebook.torch.Tensor && !(method in owner)) {
+    const { name, message } = attributeError("'Tensor' object", method, "");
+    Object.assign(error, { name, message });
+  }
   return error;
 }
 

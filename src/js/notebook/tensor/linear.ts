@@ -2,11 +2,11 @@
 
 import { showShape } from "../../base/format-value.js";
 import { sameShape } from "../../tensor/shape.js";
-import * as core from "../core.js";
 import { pythonError } from "../python/errors.js";
 import { dtypes } from "./dtype.js";
+import { product } from "./product.js";
 import { type Tensor, tensorOf, viewOf } from "./tensor.js";
-import { allocate, countOf, elements, type View } from "./view.js";
+import { allocate, countOf, elements } from "./view.js";
 
 /**
  * input . weight^T + bias
@@ -60,20 +60,15 @@ export function linear(
   const sizes = { m: countOf(lead), k, n };
   const out = allocate(input.dtype, shape);
   const isPlainBias = bias?.dim() === 1 && bias.shape[0] === n;
-  if (input.dtype === dtypes.float32) {
-    const operands = {
-      ...sizes,
-      x: elements(viewOf(input)) as Float32Array,
-      w: elements(viewOf(weight)) as Float32Array,
-      bias: isPlainBias ? (elements(viewOf(bias as Tensor)) as Float32Array) : undefined,
-    };
-    core.linear(where, operands, out.storage as Float32Array);
-    const result = tensorOf(out);
-    return bias && !isPlainBias ? added(where, result, bias) : result;
-  }
-  multiply(viewOf(input), viewOf(weight), sizes, out);
+  const isInside = isPlainBias && input.dtype === dtypes.float32;
+  product(
+    where,
+    { ...sizes, x: elements(viewOf(input)), w: elements(viewOf(weight)) },
+    out.storage,
+    isInside ? (elements(viewOf(bias as Tensor)) as Float32Array) : undefined,
+  );
   const result = tensorOf(out);
-  return bias ? added(where, result, bias) : result;
+  return bias && !isInside ? added(where, result, bias) : result;
 }
 
 /** The sum of a result and a bias that broadcasts to it; the result never broadcasts to the bias. */
@@ -84,31 +79,4 @@ function added(where: string, result: Tensor, bias: Tensor): Tensor {
     "RuntimeError",
     `${where}: bias of shape ${showShape(bias.shape)} does not stretch to ${showShape(result.shape)}`,
   );
-}
-
-function multiply(
-  input: View,
-  weight: View,
-  { m, k, n }: { m: number; k: number; n: number },
-  out: View,
-): void {
-  const [x, w] = [elements(input), elements(weight)];
-  const target = out.storage;
-  for (let i = 0; i < m; i++) {
-    for (let j = 0; j < n; j++) {
-      if (x instanceof BigInt64Array && w instanceof BigInt64Array) {
-        let total = 0n;
-        for (let l = 0; l < k; l++) total += x[i * k + l] * w[j * k + l];
-        target[i * n + j] = total;
-        continue;
-      }
-      let total = 0;
-      const isFloat = x instanceof Float64Array;
-      for (let l = 0; l < k; l++) {
-        const [a, b] = [Number(x[i * k + l]), Number(w[j * k + l])];
-        total = isFloat ? total + a * b : (total + Math.imul(a, b)) | 0;
-      }
-      target[i * n + j] = total;
-    }
-  }
 }

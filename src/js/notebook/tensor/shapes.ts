@@ -23,7 +23,44 @@ export function selectEach(where: string, view: View, indices: readonly unknown[
       `${where}: a tensor of ${rank} dimensions cannot take ${indices.length} indices`,
     );
   }
-  return indices.reduce<View>((part, index) => select(where, part, 0, index), view);
+  let axis = 0;
+  return indices.reduce<View>((part, index) => {
+    if (typeof index === "string") return sliced(where, part, axis++, index);
+    return select(where, part, axis, index);
+  }, view);
+}
+
+const SLICE = /^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?$/;
+
+/**
+ * A slice in Python's words: "1:3", ":", "::2", "-2:". Ends beyond the dimension are cut off.
+ * @throws {RangeError} IndexError for another text, ValueError for a step below 1
+ */
+function sliced(where: string, view: View, axis: number, text: string): View {
+  const [matched, ...parts] = SLICE.exec(text) ?? [];
+  if (matched === undefined) {
+    throw pythonError(
+      "IndexError",
+      `${where}: an index must be a whole number or a slice such as "1:3", got ${show(text)}`,
+    );
+  }
+  const [first, last, stride] = parts.map((part) =>
+    part === undefined ? undefined : Number(part),
+  );
+  const size = view.shape[axis];
+  const step = stride ?? 1;
+  if (step < 1)
+    throw pythonError("ValueError", `${where}: the step must be at least 1, got ${step}`);
+  const within = (end: number): number => Math.max(0, Math.min(size, end < 0 ? end + size : end));
+  const start = within(first ?? 0);
+  const length = Math.max(0, Math.ceil((within(last ?? size) - start) / step));
+  const { shape, strides, offset } = view;
+  return {
+    ...view,
+    shape: shape.map((old, other) => (other === axis ? length : old)),
+    strides: strides.map((old, other) => (other === axis ? old * step : old)),
+    offset: length === 0 ? offset : offset + start * strides[axis],
+  };
 }
 
 /** A range of indices of a dimension. @throws {RangeError} IndexError, RuntimeError */

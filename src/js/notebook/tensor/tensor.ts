@@ -31,6 +31,7 @@ import {
 } from "./keywords.js";
 import type { Operand } from "./layout.js";
 import { power } from "./power.js";
+import { matmul } from "./product.js";
 import {
   type ExtremeName,
   everyElement,
@@ -54,6 +55,7 @@ import {
   transpose,
   unsqueeze,
 } from "./shapes.js";
+import { softmax } from "./softmax.js";
 import { clamp, clone, convert, roundDecimals, type UnaryName, unary } from "./unary.js";
 import {
   checkAxis,
@@ -66,6 +68,7 @@ import {
   select,
   type View,
 } from "./view.js";
+import { choose } from "./where.js";
 
 /** The second operand of operators and comparisons. */
 export type TensorOrScalar = Tensor | Scalar;
@@ -83,6 +86,9 @@ export type ValuesAndIndices = readonly [values: Tensor, indices: Tensor] & {
 type Sizes<Name extends string> =
   | readonly number[]
   | readonly [readonly number[] | { [name in Name]: readonly number[] }];
+
+/** An index of a dimension, or a slice of it as Python writes it: "1:3", ":", "::2". */
+export type Index = number | string;
 
 /** The second operand, as a keyword. */
 interface Other<Operand = TensorOrScalar> {
@@ -315,8 +321,12 @@ export class Tensor {
     return tensorOf(narrow("Tensor.narrow", this.#view, dim, start, length));
   }
 
-  /** Python's t[i, j]. @throws {RangeError} IndexError */
-  get(...index: number[]): Tensor {
+  /**
+   * Python's t[i, j], and with slices as text t[i, a:b]: `t.get(i, "a:b")`. Slices share the tensor's memory.
+   * @throws {RangeError} IndexError; ValueError for a step below 1
+   * @example torch.arange(6).view(2, 3).get(":", "1:") // tensor([[1, 2], [4, 5]])
+   */
+  get(...index: Index[]): Tensor {
     return tensorOf(selectEach("Tensor.get", this.#view, index));
   }
 
@@ -325,8 +335,8 @@ export class Tensor {
    * the indices select. `[]` selects everything.
    * @throws {RangeError} IndexError; RuntimeError if the value does not fit
    */
-  set(index: number | readonly number[], value: TensorOrScalar): void {
-    const indices = Array.isArray(index) ? (index as readonly number[]) : [index];
+  set(index: Index | readonly Index[], value: TensorOrScalar): void {
+    const indices = Array.isArray(index) ? (index as readonly Index[]) : [index];
     assign("Tensor.set", selectEach("Tensor.set", this.#view, indices), value);
   }
 
@@ -521,6 +531,59 @@ export class Tensor {
   /** 1 / t. */
   reciprocal(): Tensor {
     return this.#unary("reciprocal");
+  }
+
+  /** e to the power of each element, within 1 ulp of PyTorch's. */
+  exp(): Tensor {
+    return this.#unary("exp");
+  }
+
+  /** Natural logarithms, within 1 ulp of PyTorch's. */
+  log(): Tensor {
+    return this.#unary("log");
+  }
+
+  /** 1 / (1 + exp(-t)), within 2 ulps of PyTorch's. */
+  sigmoid(): Tensor {
+    return this.#unary("sigmoid");
+  }
+
+  /** Hyperbolic tangents, within 2 ulps of PyTorch's. */
+  tanh(): Tensor {
+    return this.#unary("tanh");
+  }
+
+  /** 0 for negative elements, the others as they are. */
+  relu(): Tensor {
+    return this.#unary("relu");
+  }
+
+  /**
+   * exp(t - max) over its sum, along a dimension: the nearest float32, a few ulps from PyTorch's.
+   * @throws {RangeError} RuntimeError for integers, IndexError
+   */
+  softmax(dim: number | { dim: number }): Tensor {
+    return tensorOf(softmax("Tensor.softmax", this.#view, dim));
+  }
+
+  /**
+   * Python's t @ other: the product of matrices or vectors; dimensions before the last two broadcast. float32 is
+   * accumulated in double precision and rounded once.
+   * @throws {RangeError} RuntimeError for dtypes or shapes that do not fit
+   */
+  matmul(other: Tensor | Other<Tensor>): Tensor {
+    const right = checkTensor("Tensor.matmul", "other", other);
+    return tensorOf(matmul("Tensor.matmul", this.#view, right.#view));
+  }
+
+  /**
+   * The elements where a bool tensor is true, and those of `other` elsewhere.
+   * @throws {RangeError} RuntimeError for a condition that is not bool
+   */
+  where(condition: Tensor, other: TensorOrScalar): Tensor;
+  where(keywords: { condition: Tensor; other: TensorOrScalar }): Tensor;
+  where(condition: unknown, other?: unknown): Tensor {
+    return chosen("Tensor.where", condition, this, other);
   }
 
   /**
@@ -963,6 +1026,13 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
     typeof mode === "string" ? "RuntimeError" : "TypeError",
     `${where}: rounding_mode must be "trunc", "floor" or None, got ${show(mode)}`,
   );
+}
+
+/** `torch.where` with three arguments. */
+export function chosen(where: string, condition: unknown, input: unknown, other: unknown): Tensor {
+  const mask = viewOf(checkTensor(where, "condition", condition));
+  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  return tensorOf(choose(where, mask, a, b));
 }
 
 /** Item assignment of a tensor or a number. @throws {TypeError}; {RangeError} RuntimeError */

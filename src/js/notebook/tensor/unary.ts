@@ -15,6 +15,11 @@ export type UnaryName =
   | "square"
   | "sqrt"
   | "reciprocal"
+  | "exp"
+  | "log"
+  | "sigmoid"
+  | "tanh"
+  | "relu"
   | "round"
   | "floor"
   | "ceil"
@@ -29,6 +34,12 @@ const UNARY: { readonly [name in UnaryName]: NumberUnary } = {
   square: (a) => a * a,
   sqrt: Math.sqrt,
   reciprocal: (a) => 1 / a,
+  exp: Math.exp,
+  log: Math.log,
+  sigmoid: (a) => 1 / (1 + Math.exp(-a)),
+  tanh: Math.tanh,
+  // NaN stays NaN, and -0 stays -0.
+  relu: (a) => (a < 0 ? 0 : a),
   round: roundHalfEven,
   floor: Math.floor,
   ceil: Math.ceil,
@@ -38,18 +49,33 @@ const UNARY: { readonly [name in UnaryName]: NumberUnary } = {
   isfinite: (a) => (Number.isFinite(a) ? 1 : 0),
 };
 
-const INT64_UNARY: { readonly [name in "abs" | "neg" | "square"]: (a: bigint) => bigint } = {
-  abs: (a) => (a < 0n ? -a : a),
-  neg: (a) => -a,
-  square: (a) => a * a,
-};
+const INT64_UNARY: { readonly [name in "abs" | "neg" | "square" | "relu"]: (a: bigint) => bigint } =
+  {
+    abs: (a) => (a < 0n ? -a : a),
+    neg: (a) => -a,
+    square: (a) => a * a,
+    relu: (a) => (a < 0n ? 0n : a),
+  };
+
+/** Operations that turn integers and bools into float32. */
+const FLOATING: ReadonlySet<UnaryName> = new Set([
+  "sqrt",
+  "reciprocal",
+  "exp",
+  "log",
+  "sigmoid",
+  "tanh",
+]);
 
 /**
  * Maps every element.
  *
- * abs, neg and square keep integer dtypes, and wrap: abs of int8's -128 is -128. round, floor, ceil
- * and trunc leave integers as they are. sqrt and reciprocal turn integers into float32. isnan,
- * isinf and isfinite give bool. square of bool gives int64.
+ * abs, neg, square and relu keep integer dtypes, and wrap: abs of int8's -128 is -128. round, floor,
+ * ceil and trunc leave integers as they are. sqrt, reciprocal, exp, log, sigmoid and tanh turn
+ * integers into float32. isnan, isinf and isfinite give bool. square of bool gives int64.
+ *
+ * exp, log, sigmoid and tanh are computed in double precision and rounded to the dtype once. PyTorch
+ * computes them in float32, with errors of up to 1 ulp that depend on the machine.
  *
  * Source: torch.abs, neg, square, sqrt, reciprocal, round (half to even), floor, ceil, trunc, ...
  *
@@ -59,7 +85,7 @@ export function unary(where: string, name: UnaryName, view: View): View {
   const isTest = name === "isnan" || name === "isinf" || name === "isfinite";
   if (view.dtype === dtypes.bool) {
     if (name === "square") return unary(where, name, convert(view, dtypes.int64));
-    if (!isTest && name !== "sqrt" && name !== "reciprocal") {
+    if (!isTest && !FLOATING.has(name)) {
       throw pythonError(
         "RuntimeError",
         `${where}: does not take a bool tensor; convert to an integer dtype with to()`,
@@ -67,7 +93,7 @@ export function unary(where: string, name: UnaryName, view: View): View {
     }
   }
   const isFloat = view.dtype.category === "float";
-  const type = !isFloat && (name === "sqrt" || name === "reciprocal") ? dtypes.float32 : view.dtype;
+  const type = !isFloat && FLOATING.has(name) ? dtypes.float32 : view.dtype;
   const { values, strides } = laidOut(view);
   const source = cast(values, view.dtype, type);
   const outType = isTest ? dtypes.bool : type;

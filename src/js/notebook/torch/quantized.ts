@@ -275,7 +275,7 @@ bindMethods("Tensor", QuantizedTensor.prototype, {
 });
 
 /** @throws {RangeError} RuntimeError for another dtype than float32 */
-function checkFloat32(where: string, input: unknown): Tensor & { data: Float32Array } {
+export function checkFloat32(where: string, input: unknown): Tensor & { data: Float32Array } {
   const x = checkTensor(where, "input", input);
   if (x.dtype === dtypes.float32) return x as Tensor & { data: Float32Array };
   throw pythonError(

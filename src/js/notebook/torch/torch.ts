@@ -24,6 +24,7 @@ import { promoteTypes, resultType } from "../tensor/promotion.js";
 import {
   addition,
   checkTensor,
+  chosen,
   division,
   methods,
   operandOf,
@@ -44,6 +45,10 @@ import {
   zeros_like,
 } from "./creation.js";
 import { cat, stack } from "./joins.js";
+import {
+  fake_quantize_per_channel_affine,
+  fake_quantize_per_tensor_affine,
+} from "./fake-quantize.js";
 import { quantization } from "./observers.js";
 import {
   QuantizedTensor,
@@ -235,6 +240,16 @@ export const torch = {
   square: asFunction<Unary>("square"),
   sqrt: asFunction<Unary>("sqrt"),
   reciprocal: asFunction<Unary>("reciprocal"),
+  exp: asFunction<Unary>("exp"),
+  log: asFunction<Unary>("log"),
+  sigmoid: asFunction<Unary>("sigmoid"),
+  tanh: asFunction<Unary>("tanh"),
+  relu: asFunction<Unary>("relu"),
+  softmax: asFunction<Softmax>("softmax"),
+  matmul: asFunction<OfTensor<[other: Tensor], { other: Tensor }>>("matmul"),
+  where: takes<Where>("where", ["condition", "input", "other"], (condition, input, other) =>
+    chosen("torch.where", condition, input, other),
+  ),
   round: asFunction<OfTensor<[], RoundKeywords>>("round"),
   floor: asFunction<Unary>("floor"),
   ceil: asFunction<Unary>("ceil"),
@@ -277,17 +292,34 @@ export const torch = {
   transpose:
     asFunction<OfTensor<[dim0: number, dim1: number], { dim0: number; dim1: number }>>("transpose"),
 
-  nn: { functional: { linear: functionalLinear } },
+  nn: {
+    functional: {
+      linear: functionalLinear,
+      relu: asFunction<Unary>("relu"),
+      softmax: asFunction<Softmax>("softmax"),
+    },
+  },
   distributions: { normal: { Normal } },
 
   quantize_per_tensor,
   quantize_per_channel,
+  fake_quantize_per_tensor_affine,
+  fake_quantize_per_channel_affine,
   quantization,
   ao: { quantization },
 } as const;
 
 /** `torch.sum`, `mean`, `all` and `any`: over all values, or along dimensions. */
 type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
+
+/** `torch.softmax`. */
+type Softmax = OfTensor<[dim: number], { dim: number }>;
+
+/** `torch.where`. */
+type Where = {
+  (condition: Tensor, input: TensorOrScalar, other: TensorOrScalar): Tensor;
+  (keywords: { condition: Tensor; input: TensorOrScalar; other: TensorOrScalar }): Tensor;
+};
 
 /** `torch.allclose`. */
 type Close = OfTensor<
