@@ -34,13 +34,20 @@ export class BitPacker {
     }
     const mask = 2 ** bits - 1;
     let i = begin;
-    if (bits === 4 && this.#restBits === 0) {
-      const bytes = this.#bytes;
-      let at = this.#filled;
-      for (; i + 2 <= end; i += 2) {
-        bytes[at++] = ((codes[i] + shift) & 15) | ((codes[i + 1] + shift) << 4);
+    const isAligned = (codes.byteOffset + begin) % 4 === 0 && this.#filled % 2 === 0;
+    if (bits === 4 && this.#restBits === 0 && isAligned) {
+      // Four codes at a time.
+      const count = (end - begin) >> 2;
+      const words = new Uint32Array(codes.buffer, codes.byteOffset + begin, count);
+      const pairs = new Uint16Array(this.#bytes.buffer, this.#filled, count);
+      const shifts = (shift & 15) * 0x01010101;
+      for (let word = 0; word < count; word++) {
+        const four = ((words[word] & 0x0f0f0f0f) + shifts) & 0x0f0f0f0f;
+        const two = four | (four >>> 4);
+        pairs[word] = (two & 0xff) | ((two >>> 8) & 0xff00);
       }
-      this.#filled = at;
+      i += 4 * count;
+      this.#filled += 2 * count;
     }
     const bytes = this.#bytes;
     let at = this.#filled;
