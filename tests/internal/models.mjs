@@ -1,7 +1,7 @@
 // What the tests use of src/js/models beyond the public exports: parts of analyses, plans and quantization.
 
 export { layoutOf } from "../../dist/models/analyze/layout.js";
-export { SharedBytes, TensorReader } from "../../dist/models/analyze/reader.js";
+export { TensorPasses } from "../../dist/models/analyze/passes.js";
 export { sampleOf } from "../../dist/models/analyze/sample.js";
 export { Sha256, sha256 } from "../../dist/models/analyze/sha256.js";
 export { Totals } from "../../dist/models/analyze/totals.js";
@@ -18,6 +18,7 @@ export { readOutput } from "../../dist/models/quantize/output.js";
 export { parseScheme } from "../../dist/models/scheme.js";
 export { keptReason, refusedReason } from "../../dist/models/selection.js";
 export { tiesOf } from "../../dist/models/verify/ties.js";
+export { SharedBytes } from "../../dist/models/weights/held.js";
 export { RowErrors } from "../../dist/models/weights/row-errors.js";
-export { valueSourceOf } from "../../dist/models/weights/values.js";
+export { floatsOf, readRuns, runsWithin, valueSourceOf } from "../../dist/models/weights/values.js";
 export { WeightView } from "../../dist/models/weights/view.js";

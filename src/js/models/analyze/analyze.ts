@@ -19,6 +19,8 @@ import {
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
+import { SharedBytes } from "../weights/held.js";
+import { passesOfRows } from "../weights/rows.js";
 import { viewsOf, type WeightView, type WeightViews } from "../weights/view.js";
 import {
   Evaluation,
@@ -28,8 +30,8 @@ import {
 } from "./evaluate.js";
 import { layoutOf, type RowLayout, stepOf } from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
+import { TensorPasses } from "./passes.js";
 import { histogramOf, rangeOf } from "./ranges.js";
-import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
 import type { AnalysisRow } from "./row.js";
 import { sampleOf } from "./sample.js";
 import { bytesOfScheme, fits } from "./schemes.js";
@@ -181,13 +183,14 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const sample =
     settings.sample > 0 ? await sampleOf(where, whole, layout, step, settings.sample) : undefined;
   const { file, layout: own } = sample ?? { file: whole, layout };
-  const passes = passesOf(core, schemes, settings, file, own);
-  const reader = new TensorReader(
+  const count = passesOf(core, schemes, settings, file, own);
+  const passes = new TensorPasses(
     where,
+    () => core,
     file,
     job.shared,
     (bytes) => hash.update(bytes),
-    (bytes) => onRead((bytes / file.byteLength) * (whole.byteLength / passes)),
+    (bytes) => onRead((bytes / file.byteLength) * (whole.byteLength / count)),
   );
   const digest = () => (sample === undefined ? hash.digest() : undefined);
   const given = settings.activations.get(name);
@@ -195,9 +198,9 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const moments =
     given === undefined ? undefined : await momentsOf("analyze", argument, given, layout.rowLength);
   const needsRange = settings.bins > 0 || schemes.some(isPerTensor);
-  const range: Range = needsRange ? await rangeOf(core, reader) : [0, 0];
+  const range: Range = needsRange ? await rangeOf(core, passes) : [0, 0];
   if (!range.every(Number.isFinite)) return [keepRow(job, digest(), NOT_FINITE)];
-  const slice = { length: reader.size, parts: () => reader.values(TILE_VALUES) };
+  const slice = { length: passes.size, parts: () => passes.values() };
   const ranged: RangedScheme[] = [];
   for (const scheme of schemes) {
     if (scheme.kind === "keep") continue;
@@ -218,7 +221,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     } else if (isShared(job, scheme) && sample === undefined) {
       const shared = await sharedQParamsOf(core, job, scheme);
       if (shared === undefined) {
-        for await (const _ of reader.values(TILE_VALUES));
+        for await (const _ of passes.values());
         return [keepRow(job, digest(), NOT_FINITE)];
       }
       ranged.push({ scheme, range, shared });
@@ -226,15 +229,15 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   }
   const evaluation = new Evaluation(core, where, own, ranged, moments, settings.worstRows);
   let last = performance.now();
-  for await (const tile of reader.rows(own, step)) {
-    if (evaluation.isFinite) evaluation.add(tile);
+  for await (const slab of passes.rows(own, step)) {
+    if (evaluation.isFinite) evaluation.add(slab);
     if (performance.now() - last < LONGEST_TURN) continue;
     await new Promise((resolve) => setTimeout(resolve));
     last = performance.now();
   }
   if (!evaluation.isFinite) return [keepRow(job, digest(), NOT_FINITE)];
   const histogram =
-    settings.bins > 0 ? await histogramOf(core, reader, range, settings.bins) : undefined;
+    settings.bins > 0 ? await histogramOf(core, passes, range, settings.bins) : undefined;
   const sha = digest();
   return schemes.map((scheme) => {
     const at = ranged.findIndex((each) => each.scheme === scheme);
@@ -294,7 +297,9 @@ function passesOf(
   const passes = { minmax: 0, mse: 1, hqq: core.module.halfQuadraticPasses() };
   const searches = perTensor.reduce((sum, { search }) => sum + passes[search], 0);
   const ranges = bins > 0 || perTensor.length > 0 ? 1 : 0;
-  return ranges + searches + TensorReader.passesOf(file, layout) + (bins > 0 ? 1 : 0);
+  return (
+    ranges + searches + passesOfRows({ size: sizeOf(file.shape) }, layout) + (bins > 0 ? 1 : 0)
+  );
 }
 
 /** The fields that all rows of a tensor share. */

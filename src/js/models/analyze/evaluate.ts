@@ -2,17 +2,19 @@
 
 import { checkStatus } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
-import { type NumberArray, newArray, subarrayOf } from "../../base/typed-arrays.js";
+import { newArray, subarrayOf } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { runOn } from "../../core/init.js";
 import { dequantizeBlocks, quantizeBlocks } from "../../quantize/blocks.js";
 import { fakeQuantize } from "../../quantize/fake-quantize.js";
+import { TILE } from "../../tensor/tiles.js";
 import type { InputMoments } from "../inputs/moments.js";
 import { type Scheme, schemeOptions } from "../scheme.js";
 import { RowErrors } from "../weights/row-errors.js";
+import type { RowSlab } from "../weights/rows.js";
 import type { FileEncoder, Params } from "../weights/slices.js";
+import { floatsOf, type Values } from "../weights/values.js";
 import { isAcross, type RowLayout, rowsOfGroups } from "./layout.js";
-import { floatsOf, type RowTile, TILE_VALUES } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
 /** A scheme, with its parameters of the whole tensor. */
@@ -100,11 +102,11 @@ export class Evaluation {
     );
   }
 
-  add({ first, rows, values }: RowTile): void {
+  add({ first, rows, values }: RowSlab): void {
     const signals = newArray(this.where, Float64Array, rows * ROW_DOUBLES);
     const results = this.schemes.map(() => newArray(this.where, Float64Array, rows * ROW_DOUBLES));
     const { rowLength } = this.layout;
-    for (const { begin, end } of parts(rows, Math.floor(TILE_VALUES / rowLength))) {
+    for (const { begin, end } of parts(rows, Math.floor(TILE / rowLength))) {
       const own = (errors: Float64Array) => errors.subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
       const part = subarrayOf(values, begin * rowLength, end * rowLength);
       // Again from the start if a worker was lost: it may still write to the block.
@@ -119,7 +121,7 @@ export class Evaluation {
   /** @returns false if the results are not to be used */
   #run(
     rows: number,
-    values: NumberArray,
+    values: Values,
     signals: Float64Array,
     results: readonly Float64Array[],
   ): boolean {
@@ -179,7 +181,7 @@ export class Evaluation {
   #measureOutside(
     first: number,
     rows: number,
-    values: NumberArray,
+    values: Values,
     results: readonly Float64Array[],
   ): void {
     const outside = this.schemes.filter((each) => this.#isOutside(each));
@@ -199,7 +201,7 @@ export class Evaluation {
       const shared = fieldOf(ranged, "shared");
       const written = fieldOf(ranged, "written");
       const isGroup = scheme.kind === "linear" && scheme.granularity === "group";
-      const most = Math.floor(TILE_VALUES / rowLength);
+      const most = Math.floor(TILE / rowLength);
       const step = rowsOfGroups(scheme, layout);
       for (const { begin, end } of parts(rows, Math.max(step, most - (most % step)))) {
         const original = all.subarray(begin * rowLength, end * rowLength);
@@ -275,7 +277,7 @@ export class Evaluation {
     const { rowLength, runLength } = this.layout;
     const run = rows % runLength === 0 ? runLength : rows;
     const changed = this.#scratch(0, rows * rowLength);
-    for (const { begin, end } of parts(rowLength, Math.floor(TILE_VALUES / rows))) {
+    for (const { begin, end } of parts(rowLength, Math.floor(TILE / rows))) {
       const columns = this.#scratch(1, (end - begin) * rows);
       for (let i = begin, at = 0; i < end; i++) {
         for (let row = 0; row < rows; row++) columns[at++] = original[row * rowLength + i];

@@ -3,15 +3,15 @@
 import type { NumberArray } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import type { Range } from "../range-search.js";
-import { type TensorReader, TILE_VALUES } from "./reader.js";
+import type { TensorPasses } from "./passes.js";
 import type { ValueHistogram } from "./row.js";
 
 /** The smallest and the largest value. */
-export async function rangeOf(core: Core, reader: TensorReader): Promise<Range> {
+export async function rangeOf(core: Core, passes: TensorPasses): Promise<Range> {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
-  for await (const values of reader.values(TILE_VALUES)) {
-    const [low, high] = minMax(core, reader.where, values);
+  for await (const values of passes.values()) {
+    const [low, high] = minMax(core, passes.where, values);
     min = Math.min(min, low);
     max = Math.max(max, high);
   }
@@ -32,14 +32,14 @@ function minMax({ module, memory }: Core, where: string, values: NumberArray): R
 /** Numbers of values in bins of equal width. @param range  finite */
 export async function histogramOf(
   { module, memory }: Core,
-  reader: TensorReader,
+  passes: TensorPasses,
   [min, max]: Range,
   bins: number,
 ): Promise<ValueHistogram> {
-  const { where } = reader;
+  const { where } = passes;
   const counts: number[] = new Array(bins).fill(0);
   const own = new Uint32Array(bins);
-  for await (const values of reader.values(TILE_VALUES)) {
+  for await (const values of passes.values()) {
     const [at, countsAt] = memory.layOut(where, 4 * values.length, 4 * bins);
     try {
       memory.write("Float32Array", at, values);

@@ -3,12 +3,16 @@
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { ModelTensor } from "../open/model.js";
+import { SLAB_VALUES } from "../weights/memory.js";
 import { type RowError, RowErrors } from "../weights/row-errors.js";
-import { ValueReader, type ValueSource } from "../weights/values.js";
+import {
+  floatsOf,
+  readRuns,
+  runsWithin,
+  type ValueSource,
+  type Values,
+} from "../weights/values.js";
 import type { WeightView } from "../weights/view.js";
-
-/** Values that are compared at a time. */
-const TILE = 2 ** 17;
 
 /**
  * A tensor of two models. The errors are errors of b's values relative to a's, accumulated in float64 as those of `analyze`, whose rows of the
@@ -115,9 +119,8 @@ export async function compareValues(
 ): Promise<CompareRow> {
   const { name, shape, dtype: from } = tensor;
   const totals = new Totals();
-  const length = Math.min(TILE, a.size);
-  const tiles = [new Float32Array(length), new Float32Array(length)];
   const onRow = (row: RowError): void => totals.addRow(row);
+  const scratch = [0, 1].map(() => new Float32Array(Math.min(SLAB_VALUES, a.size)));
   /** Compares values from one on. */
   const add = async (
     begin: number,
@@ -125,16 +128,14 @@ export async function compareValues(
     take: (x: Float32Array, y: Float32Array, at: number) => void,
     told: (bytes: number) => void,
   ): Promise<void> => {
-    const first = new ValueReader(a, begin, told);
-    const second = new ValueReader(b, begin, () => {});
+    const others = readRuns(b, runsWithin(begin, end));
     try {
-      for (let at = begin; at < end; at += TILE) {
-        const [x, y] = tiles.map((tile) => tile.subarray(0, Math.min(TILE, end - at)));
-        take(await first.fill(x), await second.fill(y), at);
+      for await (const { run, values } of readRuns(a, runsWithin(begin, end), told)) {
+        const { value } = (await others.next()) as { value: { values: Values } };
+        take(floatsOf(values, scratch[0]), floatsOf(value.values, scratch[1]), run.begin);
       }
     } finally {
-      await first.close();
-      await second.close();
+      await others.return();
     }
   };
   const { rowLength, inner } = view.outputs;

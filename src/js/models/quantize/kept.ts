@@ -4,7 +4,7 @@ import { rangeError } from "../../base/errors.js";
 import type { HalfType } from "../../base/halves.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
-import type { ValueSource } from "../weights/values.js";
+import { allValues, floatsOf, type ValueSource } from "../weights/values.js";
 import { encodeFloats } from "./halves.js";
 import type { OutputTensor } from "./output-tensor.js";
 
@@ -22,24 +22,26 @@ export function keep(file: FileTensor): OutputTensor {
   };
 }
 
-/** The values, encoded tile by tile. */
+/** The values, encoded slab by slab. */
 function recoded(
   { name, shape, byteLength }: FileTensor,
   values: ValueSource,
   dtype: FileDType,
-  encode: (tile: Float32Array) => Uint8Array,
+  encode: (values: Float32Array) => Uint8Array,
 ): OutputTensor {
   return {
     ...{ name, dtype, shape, inputBytes: byteLength },
     async *stream(advance) {
-      for await (const tile of values.tiles(0, (bytes) => advance(bytes, name))) yield encode(tile);
+      for await (const run of allValues(values, (bytes) => advance(bytes, name))) {
+        yield encode(floatsOf(run));
+      }
     },
   };
 }
 
 /** The values as half floats, rounded to nearest even. */
 export const toHalf = (file: FileTensor, values: ValueSource, dtype: HalfType): OutputTensor =>
-  recoded(file, values, dtype, (tile) => encodeFloats(tile, dtype));
+  recoded(file, values, dtype, (slab) => encodeFloats(slab.slice(), dtype));
 
 /**
  * The values in a dtype that holds them exactly and that every format has.
@@ -57,10 +59,10 @@ export function convert(
     throw rangeError("ZP_UNSUPPORTED_DTYPE", "quantizeModel", problem);
   }
   if (dtype === "int4" || dtype === "int2") {
-    return recoded(file, values, "int8", (tile) => new Uint8Array(Int8Array.from(tile).buffer));
+    return recoded(file, values, "int8", (slab) => new Uint8Array(Int8Array.from(slab).buffer));
   }
   if (dtype === "uint4" || dtype === "uint2") {
-    return recoded(file, values, "uint8", (tile) => Uint8Array.from(tile));
+    return recoded(file, values, "uint8", (slab) => Uint8Array.from(slab));
   }
-  return recoded(file, values, "float32", (tile) => encodeFloats(tile, "float32"));
+  return recoded(file, values, "float32", (slab) => encodeFloats(slab, "float32"));
 }

@@ -5,7 +5,7 @@ import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import type { Model, ModelTensor } from "../open/model.js";
 import { BESIDE_UNKNOWN, UNKNOWN } from "../stored/weight.js";
-import { type ValueSource, valueSourceOf } from "../weights/values.js";
+import { floatsOf, readRuns, runsWithin, valueSourceOf } from "../weights/values.js";
 import { encodeFloats, type ScaleDType } from "./halves.js";
 
 /** The scheme of a row of a tensor that is not written. */
@@ -36,18 +36,14 @@ export const asFloat = (
 /** The values of a tensor of a model as a tensor of float32. */
 export function valuesTensor(where: string, model: Model, tensor: ModelTensor): FileTensor {
   const { name, shape } = tensor;
-  const values: ValueSource = valueSourceOf(where, model, name);
+  const values = valueSourceOf(where, model, name);
   const byteLength = 4 * sizeOf(shape);
   return {
     ...{ name, shape, dtype: "float32", byteLength },
     async *bytes(begin = 0, end = byteLength) {
       // Ranges begin and end at whole values.
-      let left = end - begin;
-      for await (const tile of values.tiles(begin / 4, () => {})) {
-        const bytes = encodeFloats(tile.subarray(0, left / 4), "float32");
-        left -= bytes.length;
-        yield bytes;
-        if (left === 0) return;
+      for await (const run of readRuns(values, runsWithin(begin / 4, end / 4))) {
+        yield encodeFloats(floatsOf(run.values), "float32");
       }
     },
   };

@@ -13,7 +13,7 @@ import { documentOf, Model, weightsOf } from "../open/model.js";
 import { openModel } from "../open/open.js";
 import type { SchemePlan } from "../quantize/wish.js";
 import { parseScheme } from "../scheme.js";
-import { valueSourceOf } from "../weights/values.js";
+import { gatherRuns, valueSourceOf } from "../weights/values.js";
 import { compareBytes, type ExamineUnit } from "./bytes.js";
 import { type Derived, type DerivedTensor, deriveByWriter, deriveGguf } from "./derive.js";
 import type { Difference } from "./difference.js";
@@ -275,15 +275,9 @@ async function valuesAt(
   count: number,
 ): Promise<Float32Array | undefined> {
   if (!source.tensors.has(name)) return undefined;
-  const values = new Float32Array(count);
-  let at = 0;
-  for await (const tile of valueSourceOf(where, source, name).tiles(first, () => {})) {
-    const part = tile.subarray(0, count - at);
-    values.set(part, at);
-    at += part.length;
-    if (at === count) return values;
-  }
-  return undefined;
+  const values = valueSourceOf(where, source, name);
+  if (first + count > values.size) return undefined;
+  return await gatherRuns(values, [{ begin: first, end: first + count }], new Float32Array(count));
 }
 
 /** How many tensors have each scheme; those of GGUF by their types. */

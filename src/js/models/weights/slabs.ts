@@ -1,20 +1,22 @@
-// A weight as rows of groups that share a scale, read in units of whole groups, and encoded part by part. Scales that fit into
-// a budget are kept, so that they are chosen once for all tensors of the weight.
+// A weight as slabs of whole slices, which share a scale, and encoded slab by slab. Scales that fit into a budget are kept, so
+// that they are chosen once for all tensors of the weight.
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
+import { HELD_BYTES, SLAB_VALUES } from "./memory.js";
 import { type Encoder, type Groups, groupCount, type Params } from "./slices.js";
-import { ValueReader, type ValueSource } from "./values.js";
-
-/** Values of a unit, at most: 1 MiB of float32. */
-const UNIT = 2 ** 18;
-
-/** Values of columns that are in memory at a time. */
-const TRANSPOSED = 2 ** 22;
+import {
+  floatsOf,
+  type Run,
+  readRuns,
+  runsWithin,
+  type ValueSource,
+  type Values,
+} from "./values.js";
 
 /** A run of values that a stream encodes at once. */
 export interface Unit {
-  readonly values: Float32Array;
+  readonly values: Values;
   readonly groups: Groups;
   readonly params: Params;
   /** Whether its groups were begun by the unit before: their params were given there. */
@@ -30,9 +32,6 @@ export interface WeightSource {
   /** Bytes of the weight in the file that is read. */
   readonly inputBytes: number;
 }
-
-/** Bytes of scales and zero points that are kept for a file. */
-const HELD_BYTES = 2 ** 24;
 
 /** Scales and zero points of the weights of a file: of the first weights that fit, and of the last one. */
 export class HeldParams {
@@ -108,7 +107,7 @@ export async function* unitsOf(
     yield unitWithout(known);
     return;
   }
-  const isLong = fieldOf(groups, "height") !== undefined || groups.groupSize > UNIT;
+  const isLong = fieldOf(groups, "height") !== undefined || groups.groupSize > SLAB_VALUES;
   const units = isLong
     ? longUnits(weight, known, advance, needsValues)
     : rowUnits(weight, known, advance);
@@ -124,39 +123,35 @@ export async function* unitsOf(
   if (gathered.all !== undefined) held.put(weight, gathered.all);
 }
 
+/** Runs of whole rows, or of whole groups of a long row. */
+function* runsOfGroups({ rows, columns, groupSize }: Groups): Generator<Run & { groups: Groups }> {
+  const height = Math.max(1, Math.floor(SLAB_VALUES / columns));
+  const width = columns <= SLAB_VALUES ? columns : Math.floor(SLAB_VALUES / groupSize) * groupSize;
+  for (let row = 0; row < rows; row += height) {
+    for (let column = 0; column < columns; column += width) {
+      const begin = row * columns + column;
+      const own = [Math.min(height, rows - row), Math.min(width, columns - column)];
+      const groups = { rows: own[0], columns: own[1], groupSize };
+      yield { begin, end: begin + own[0] * own[1], groups };
+    }
+  }
+}
+
 /** Units of whole groups. @param known  params of the weight */
 async function* rowUnits(
   { values: source, groups, encoder }: WeightSource,
   known: Params | undefined,
   advance: Advance,
 ): AsyncGenerator<Unit> {
-  const { rows, columns, groupSize } = groups;
-  const reader = new ValueReader(source, 0, (bytes) => advance(bytes, source.name));
-  // Whole rows, or whole groups of a long row.
-  const height = Math.max(1, Math.floor(UNIT / columns));
-  const width = columns <= UNIT ? columns : Math.floor(UNIT / groupSize) * groupSize;
-  const buffer = new Float32Array(Math.min(height, rows) * width);
+  const onRead = (bytes: number): void => advance(bytes, source.name);
   let group = 0;
-  try {
-    for (let row = 0; row < rows; row += height) {
-      for (let column = 0; column < columns; column += width) {
-        const own = {
-          rows: Math.min(height, rows - row),
-          columns: Math.min(width, columns - column),
-          groupSize,
-        };
-        const values = await reader.fill(buffer.subarray(0, own.rows * own.columns));
-        const first = row * columns + column;
-        const params =
-          known === undefined
-            ? naming(source.name, values, first, () => encoder.choose(values, own))
-            : partOf(known, group, groupCount(own));
-        group += params.scale.length;
-        yield { values, groups: own, params, isContinued: false };
-      }
-    }
-  } finally {
-    await reader.close();
+  for await (const { run, values } of readRuns(source, runsOfGroups(groups), onRead)) {
+    const params =
+      known === undefined
+        ? naming(source.name, values, run.begin, () => encoder.choose(values, run.groups))
+        : partOf(known, group, groupCount(run.groups));
+    group += params.scale.length;
+    yield { values, groups: run.groups, params, isContinued: false };
   }
 }
 
@@ -172,8 +167,7 @@ async function* longUnits(
   const height = fieldOf(groups, "height");
   const length = height === undefined ? groupSize : height * columns;
   // Columns in whole rows.
-  const width = height === undefined ? UNIT : columns * Math.max(1, Math.floor(UNIT / columns));
-  const buffer = new Float32Array(Math.min(width, source.size));
+  const most = height === undefined ? SLAB_VALUES : rowsWithin(columns);
   const end = height === undefined ? columns : rows * columns;
   let group = 0;
   for (let row = 0; row < (height === undefined ? rows : 1); row++) {
@@ -182,8 +176,8 @@ async function* longUnits(
       const size = Math.min(length, end - start);
       const choose = (): Promise<Params> =>
         height === undefined
-          ? paramsOfLong(weight, first, size, buffer, advance)
-          : paramsOfColumns(weight, first, height, buffer, advance);
+          ? paramsOfLong(weight, first, size, advance)
+          : paramsOfColumns(weight, first, height, advance);
       const count = height === undefined ? 1 : columns;
       const params = known === undefined ? await choose() : partOf(known, group, count);
       group += count;
@@ -195,7 +189,8 @@ async function* longUnits(
         if (known !== undefined) advance(bytes, source.name);
       };
       let isContinued = false;
-      for await (const values of runsOf(source, first, size, buffer, read)) {
+      const runs = runsWithin(first, first + size, most);
+      for await (const { values } of readRuns(source, runs, read)) {
         const own =
           height === undefined
             ? { rows: 1, columns: values.length, groupSize: values.length }
@@ -207,17 +202,35 @@ async function* longUnits(
   }
 }
 
+/** Values of as many whole rows as a slab has, at least one. */
+const rowsWithin = (columns: number): number =>
+  columns * Math.max(1, Math.floor(SLAB_VALUES / columns));
+
 /** The params of a group that is read once for each pass. */
 async function paramsOfLong(
   { values: source, encoder }: WeightSource,
   first: number,
   length: number,
-  buffer: Float32Array,
   advance: Advance,
 ): Promise<Params> {
-  const parts = (): AsyncGenerator<Float32Array> => runsOf(source, first, length, buffer);
-  const ends = await rangeOf(source, first, length, buffer, advance);
-  return await encoder.chooseLong({ ...ends, length, parts });
+  async function* parts(onRead?: (bytes: number) => void): AsyncGenerator<Values> {
+    const runs = runsWithin(first, first + length);
+    for await (const { values } of readRuns(source, runs, onRead)) yield values;
+  }
+  let min = Infinity;
+  let max = -Infinity;
+  let at = first;
+  for await (const part of parts((bytes) => advance(bytes, source.name))) {
+    const values = floatsOf(part);
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+    checkFinite(source.name, values, at);
+    at += values.length;
+  }
+  return await encoder.chooseLong({ min, max, length, parts });
 }
 
 /** A unit of params alone. */
@@ -233,11 +246,10 @@ async function paramsOfColumns(
   { values: source, groups: { columns }, encoder }: WeightSource,
   first: number,
   height: number,
-  buffer: Float32Array,
   advance: Advance,
 ): Promise<Params> {
   const size = encoder.isByEnds ? 2 : height;
-  const most = encoder.isByEnds ? columns : Math.max(1, Math.floor(TRANSPOSED / height));
+  const most = encoder.isByEnds ? columns : Math.max(1, Math.floor(HELD_BYTES / 4 / height));
   const scale = new Float32Array(columns);
   const zero = new Int32Array(columns);
   for (let left = 0; left < columns; left += most) {
@@ -247,7 +259,9 @@ async function paramsOfColumns(
       if (left === 0) advance(bytes, source.name);
     };
     let row = 0;
-    for await (const values of runsOf(source, first, height * columns, buffer, read)) {
+    const runs = runsWithin(first, first + height * columns, rowsWithin(columns));
+    for await (const part of readRuns(source, runs, read)) {
+      const values = floatsOf(part.values);
       checkFinite(source.name, values, first + row * columns);
       for (let at = left; at < values.length; at += columns, row++) {
         for (let i = 0; i < count; i++) {
@@ -267,50 +281,9 @@ async function paramsOfColumns(
   return { scale, zero };
 }
 
-/** A run of values, as many as the buffer takes at a time. @param advance  called with the bytes that are read */
-async function* runsOf(
-  source: ValueSource,
-  first: number,
-  length: number,
-  buffer: Float32Array,
-  advance: (bytes: number) => void = () => {},
-): AsyncGenerator<Float32Array> {
-  const reader = new ValueReader(source, first, advance);
-  try {
-    for (let at = 0; at < length; at += buffer.length) {
-      yield await reader.fill(buffer.subarray(0, Math.min(buffer.length, length - at)));
-    }
-  } finally {
-    await reader.close();
-  }
-}
-
-/** The smallest and the largest of a run of values. */
-async function rangeOf(
-  source: ValueSource,
-  first: number,
-  length: number,
-  buffer: Float32Array,
-  advance: Advance,
-): Promise<{ min: number; max: number }> {
-  let min = Infinity;
-  let max = -Infinity;
-  let at = first;
-  const read = (bytes: number): void => advance(bytes, source.name);
-  for await (const values of runsOf(source, first, length, buffer, read)) {
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i];
-      if (value < min) min = value;
-      if (value > max) max = value;
-    }
-    checkFinite(source.name, values, at);
-    at += values.length;
-  }
-  return { min, max };
-}
-
 /** Checks a run of values. @throws {RangeError} `ZP_NON_FINITE` with the tensor and the index */
-export function checkFinite(name: string, values: Float32Array, first: number): void {
+export function checkFinite(name: string, given: Values, first: number): void {
+  const values = floatsOf(given);
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i] * 0;
   if (sum === 0) return;
@@ -320,7 +293,7 @@ export function checkFinite(name: string, values: Float32Array, first: number): 
 }
 
 /** Chooses params; an error for NaN names the tensor and the index. */
-function naming(name: string, values: Float32Array, first: number, choose: () => Params): Params {
+function naming(name: string, values: Values, first: number, choose: () => Params): Params {
   try {
     return choose();
   } catch (error) {

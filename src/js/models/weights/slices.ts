@@ -8,6 +8,7 @@ import { chooseQParams } from "../../quantize/qparams.js";
 import { quantize } from "../../quantize/quantize.js";
 import { type Slice, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme } from "../scheme.js";
+import { tensorOf, type Values } from "./values.js";
 import type { Slices } from "./view.js";
 
 /**
@@ -52,11 +53,11 @@ export interface Encoder {
   /** Whether the params of a group depend on its smallest and largest value alone. */
   readonly isByEnds?: boolean;
   /** Params of whole groups. @param groups  rows and columns of `values` */
-  choose(values: Float32Array, groups: Groups): Params;
+  choose(values: Values, groups: Groups): Params;
   /** Params of one group that is too long to be held. */
   chooseLong(group: LongGroup): Params | Promise<Params>;
   /** Codes of values with these params, valid until the next call. */
-  encode(values: Float32Array, groups: Groups, params: Params): Uint8Array | Int8Array;
+  encode(values: Values, groups: Groups, params: Params): Uint8Array | Int8Array;
 }
 
 /** An encoder of a file whose values are not those of `quantize` and `dequantize`. */
@@ -77,8 +78,8 @@ export function ownEncoder(core: Core, scheme: LinearScheme, float?: "float"): E
     if (fieldOf(groups, "height") !== undefined) return { axis: 1 };
     return groupSize === columns ? { axis: 0 } : { groupSize };
   };
-  const chooseIn = (values: Float32Array, groups: Groups, range: LinearScheme["search"]) => {
-    const x = { data: values, shape: [groups.rows, groups.columns] };
+  const chooseIn = (values: Values, groups: Groups, range: LinearScheme["search"]) => {
+    const x = tensorOf(values, [groups.rows, groups.columns]);
     const options = { ...own, ...slices(groups), range, zeroPoint: float };
     const { scale, zeroPoint, offset } = ownFields(
       runOn(core, () => chooseQParams(x, options as never)),
@@ -107,7 +108,7 @@ export function ownEncoder(core: Core, scheme: LinearScheme, float?: "float"): E
       return chooseIn(Float32Array.of(...ends), two, "minmax");
     },
     encode: (values, groups, { scale, zero }) => {
-      const x = { data: values, shape: [groups.rows, groups.columns] };
+      const x = tensorOf(values, [groups.rows, groups.columns]);
       const shape = [scale.length];
       const given = { scale: { data: scale, shape }, zeroPoint: { data: zero, shape } };
       const out = codes?.length === values.length ? codes : undefined;

@@ -1,32 +1,134 @@
-// The values of a tensor as float32, from any position on, in runs of any length and constant memory.
+// Bytes of tensors -> values: of any dtype, block type or quantized weight, in runs from any index on. The only loop that
+// gathers values, reads ahead and reports what was read.
 
+import { fieldOf } from "../../base/fields.js";
+import { Halves, isHalf } from "../../base/halves.js";
+import { newArray } from "../../base/typed-arrays.js";
 import type { KeptCore } from "../../core/init.js";
-import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
+import { bytesOf, decodeValues, dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
 import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
+import type { TensorInput } from "../../tensor/check.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { documentOf, type Model, weightsOf } from "../open/model.js";
 import { checkDecodable, decodeTile } from "../open/values.js";
 import type { StoredWeight } from "../stored/weight.js";
+import { oneAfterTheOther } from "./in-turn.js";
+import { HELD_BYTES, SLAB_VALUES } from "./memory.js";
 
-/** Bytes that are read at a time. */
-const PIECE_BYTES = 2 ** 19;
+/** Values in row-major order, to be read only: float32, or the bit patterns of half floats. They may be the memory of a file. */
+export type Values = Float32Array | Halves;
 
-/** Values of a quantized tensor that are read at a time. */
-const WINDOW_VALUES = 2 ** 17;
+/** Some of the values of a tensor: indices [begin, end). */
+export interface Run {
+  readonly begin: number;
+  readonly end: number;
+}
 
-/** The largest part of a quantized tensor that is kept between windows, in bytes. */
-const HELD_BYTES = 2 ** 16;
+/** Values as a file has them. */
+interface Piece {
+  readonly values: Values;
+  /** Bytes that were read for them. */
+  readonly byteLength: number;
+  /** The bytes of the file, of tensors that are not quantized. */
+  readonly bytes?: Uint8Array;
+}
 
-/** Values in row-major order, as float32. */
+/** Reads values of a tensor. */
+interface Cursor {
+  /** The values of a run, valid until the next call but one. */
+  read(run: Run): Promise<Piece>;
+  close(): Promise<void>;
+}
+
+/** A tensor whose values can be read. */
 export interface ValueSource {
   readonly name: string;
   readonly size: number;
-  /**
-   * Values from an index on, in tiles, each of which is valid until the next one is requested.
-   * @param advance  called with the bytes of the file that were read
-   */
-  tiles(first: number, advance: (bytes: number) => void): AsyncIterable<Float32Array>;
+  open(): Cursor;
+}
+
+/** Called with the number of bytes that were read for a run and, unless the tensor is quantized, with them. */
+export type OnRead = (byteLength: number, bytes?: Uint8Array) => Promise<void> | void;
+
+/** A run with its values. */
+export interface ReadRun<T extends Run> {
+  readonly run: T;
+  readonly values: Values;
+}
+
+/** Reads runs, in their order. The values are valid until the next run is asked for, while which is read already. */
+export async function* readRuns<T extends Run>(
+  source: ValueSource,
+  runs: Iterable<T>,
+  onRead: OnRead = () => {},
+): AsyncGenerator<ReadRun<T>, void, undefined> {
+  const cursor = source.open();
+  let ahead: { readonly run: T; readonly piece: Promise<Piece> } | undefined;
+  const given = async ({ run, piece }: NonNullable<typeof ahead>): Promise<ReadRun<T>> => {
+    const { values, byteLength, bytes } = await piece;
+    await onRead(byteLength, bytes);
+    return { run, values };
+  };
+  try {
+    for (const run of runs) {
+      const next = { run, piece: cursor.read(run) };
+      // Not awaited after an early end.
+      next.piece.catch(() => {});
+      if (ahead !== undefined) yield await given(ahead);
+      ahead = next;
+    }
+    if (ahead !== undefined) yield await given(ahead);
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** The run [begin, end) in runs of a length; the last one is shorter. */
+export function* runsWithin(begin: number, end: number, length = SLAB_VALUES): Generator<Run> {
+  for (let at = begin; at < end; at += length) yield { begin: at, end: Math.min(end, at + length) };
+}
+
+/** All values, front to back. */
+export async function* allValues(
+  source: ValueSource,
+  onRead?: OnRead,
+  length?: number,
+): AsyncGenerator<Values, void, undefined> {
+  const runs = runsWithin(0, source.size, length);
+  for await (const { values } of readRuns(source, runs, onRead)) yield values;
+}
+
+/** The values of some runs, one behind the other. @param out  memory for them */
+export async function gatherRuns(
+  source: ValueSource,
+  runs: Iterable<Run>,
+  out: Float32Array,
+): Promise<Float32Array> {
+  let filled = 0;
+  for await (const { values } of readRuns(source, runs)) {
+    if (values instanceof Float32Array) out.set(values, filled);
+    else floatsOf(values, out.subarray(filled));
+    filled += values.length;
+  }
+  return out.subarray(0, filled);
+}
+
+/** Values as float32. @param out  memory for those of half floats */
+export function floatsOf(values: Values, out?: Float32Array): Float32Array {
+  if (values instanceof Float32Array) return values;
+  const { buffer, byteOffset, byteLength, length } = values;
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  const floats = out?.subarray(0, length) ?? new Float32Array(length);
+  return decodeValues(Halves.typeOf(values) ?? "float16", bytes, floats);
+}
+
+/** Values as a tensor, without a copy. */
+export function tensorOf(values: Values, shape: readonly number[]): TensorInput {
+  const dtype = Halves.typeOf(values);
+  if (dtype === undefined) return { data: values, shape };
+  const { buffer, byteOffset, length } = values;
+  return { data: new Uint16Array(buffer, byteOffset, length), shape, dtype };
 }
 
 /**
@@ -36,57 +138,174 @@ export interface ValueSource {
 export function valueSourceOf(where: string, model: Model, name: string): ValueSource {
   const { files, core } = documentOf(where, "model", model);
   const weight = weightsOf(model).get(name);
-  if (weight !== undefined) return valuesOfWeight(weight, files);
+  if (weight !== undefined) return valuesOfWeight(where, weight, files);
   return valuesOfFile(where, core, files.get(name) as FileTensor);
 }
 
 /** The values of a tensor of a file: of an element type or of ggml's block types, which a core decodes. */
 export function valuesOfFile(where: string, core: KeptCore, file: FileTensor): ValueSource {
   checkDecodable(where, file);
-  const { name, dtype, shape } = file;
+  const { name, dtype, shape, byteLength } = file;
   const { blockLength, blockBits } = dtypeInfo(dtype) as FileDTypeInfo;
   // The smallest run of values that is whole bytes by itself.
-  const unit = blockLength === 1 ? 8 : blockLength;
-  const unitBytes = ((unit / blockLength) * blockBits) / 8;
+  const unit = blockLength === 1 && blockBits % 8 !== 0 ? 8 : blockLength;
+  const unitBytes = bytesOf(dtype, unit) as number;
   const size = sizeOf(shape);
+  /** @param first  index of the first value in the bytes */
+  const decoded = (
+    bytes: Uint8Array,
+    first: number,
+    { begin, end }: Run,
+    memory: TwoRuns<Float32Array>,
+  ): Values => {
+    if (dtype === "float32" || isHalf(dtype)) {
+      const { buffer, byteOffset } = bytes.byteOffset % unitBytes === 0 ? bytes : bytes.slice();
+      return dtype === "float32"
+        ? new Float32Array(buffer, byteOffset, end - begin)
+        : new Halves(buffer, byteOffset, end - begin, dtype);
+    }
+    const count = Math.min(size, first + (bytes.length / unitBytes) * unit) - first;
+    const values = decodeTile(core, dtype, bytes, memory.take(count));
+    return values.subarray(begin - first, end - first);
+  };
   return {
     name,
     size,
-    async *tiles(first, advance) {
-      const most = Math.max(1, Math.floor(PIECE_BYTES / unitBytes));
-      const tile = new Float32Array(most * unit);
-      let skipped = first % unit;
-      let left = size - first;
-      if (left <= 0) return;
-      const begin = Math.floor(first / unit) * unitBytes;
-      for await (const bytes of pieces(file, begin, most * unitBytes, unitBytes)) {
-        advance(bytes.length);
-        const length = Math.min(Math.floor((bytes.length / unitBytes) * unit), left + skipped);
-        const values = decodeTile(core, dtype, bytes, tile.subarray(0, length));
-        left -= length - skipped;
-        yield values.subarray(skipped);
-        skipped = 0;
-      }
-      if (left > 0) {
-        throw fileError(where, 0, `${size} values in ${JSON.stringify(name)}`, size - left);
-      }
+    open() {
+      const reader = file.span === undefined ? streamed(where, file) : spanned(where, file);
+      const memory = new TwoRuns(where, Float32Array);
+      return {
+        async read(run) {
+          const first = Math.floor(run.begin / unit);
+          const end = Math.min(byteLength, Math.ceil(run.end / unit) * unitBytes);
+          const bytes = await reader.read(first * unitBytes, end);
+          const values = decoded(bytes, first * unit, run, memory);
+          return { values, byteLength: bytes.length, bytes };
+        },
+        close: () => reader.close(),
+      };
     },
   };
 }
 
+/** Reads bytes [begin, end) of a tensor, which are valid until the next call but one. */
+interface ByteReader {
+  read(begin: number, end: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** Memory for two runs in turn: one that is worked on, and one that is read. */
+class TwoRuns<T extends Uint8Array | Float32Array> {
+  readonly #arrays: T[];
+  #turn = 0;
+
+  constructor(
+    readonly where: string,
+    readonly Type: new (length: number) => T,
+  ) {
+    this.#arrays = [new Type(0), new Type(0)];
+  }
+
+  take(length: number): T {
+    this.#turn = 1 - this.#turn;
+    if (this.#arrays[this.#turn].length < length) {
+      this.#arrays[this.#turn] = newArray(this.where, this.Type as never, length) as T;
+    }
+    return this.#arrays[this.#turn].subarray(0, length) as T;
+  }
+}
+
+/** Reads a tensor that a source holds as it is. */
+function spanned(where: string, { name, span }: FileTensor): ByteReader {
+  const { source, offset } = span as NonNullable<FileTensor["span"]>;
+  const memory = new TwoRuns(where, Uint8Array);
+  // Other sources give arrays of their own.
+  const isInto = fieldOf(source, "readInto") !== undefined;
+  return {
+    read(begin, end) {
+      const scratch = memory.take(isInto ? end - begin : 0);
+      return readScratch(`values of ${name}`, source, offset + begin, end - begin, scratch);
+    },
+    async close() {},
+  };
+}
+
+/** Reads a tensor that comes in chunks, from the start or a place on. */
+function streamed(where: string, file: FileTensor): ByteReader {
+  const memory = new TwoRuns(where, Uint8Array);
+  let chunks: AsyncIterator<Uint8Array> | undefined;
+  /** Bytes that were given, and their place. */
+  let rest: Uint8Array = new Uint8Array(0);
+  let at = 0;
+  const read = async (begin: number, bytes: Uint8Array): Promise<Uint8Array> => {
+    if (chunks === undefined || at !== begin) {
+      await chunks?.return?.();
+      chunks = file.bytes(begin);
+      rest = new Uint8Array(0);
+      at = begin;
+    }
+    for (let filled = 0; filled < bytes.length; ) {
+      if (rest.length === 0) {
+        const { done, value } = await chunks.next();
+        if (done) {
+          const expected = `${file.byteLength} bytes of ${JSON.stringify(file.name)}`;
+          throw fileError(where, 0, expected, begin + filled);
+        }
+        rest = value;
+      }
+      const part = rest.subarray(0, bytes.length - filled);
+      bytes.set(part, filled);
+      filled += part.length;
+      rest = rest.subarray(part.length);
+    }
+    at = begin + bytes.length;
+    return bytes;
+  };
+  const inTurn = oneAfterTheOther();
+  return {
+    read: (begin, end) => inTurn(() => read(begin, memory.take(end - begin))),
+    close: () => inTurn(async () => void (await chunks?.return?.())),
+  };
+}
+
 /** The values of a quantized tensor: window by window where its layout allows it, else whole. */
-function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTensor>): ValueSource {
-  const { name, shape, window } = weight;
+function valuesOfWeight(
+  where: string,
+  weight: StoredWeight,
+  files: ReadonlyMap<string, FileTensor>,
+): ValueSource {
+  const { name, shape } = weight;
   const size = sizeOf(shape);
-  const bytesOfPart = async (
-    part: string,
-    begin: number,
-    end: number,
-    advance: (bytes: number) => void,
-  ): Promise<Uint8Array> => {
+  return {
+    name,
+    size,
+    open() {
+      const memory = new TwoRuns(where, Float32Array);
+      const windows = windowsOf(weight, files, size);
+      const inTurn = oneAfterTheOther();
+      const read = async ({ begin, end }: Run): Promise<Piece> => {
+        const values = memory.take(end - begin);
+        const before = windows.bytesRead;
+        for (let at = begin; at < end; ) {
+          const [first, window] = await windows.at(at);
+          const part = window.subarray(at - first, end - first);
+          values.set(part, at - begin);
+          at += part.length;
+        }
+        return { values, byteLength: windows.bytesRead - before };
+      };
+      return { read: (run) => inTurn(() => read(run)), close: async () => {} };
+    },
+  };
+}
+
+/** Reads the windows of a quantized tensor, of which the last one is kept. */
+function windowsOf(weight: StoredWeight, files: ReadonlyMap<string, FileTensor>, size: number) {
+  const { name, window } = weight;
+  const bytesOfPart = async (part: string, begin: number, end: number): Promise<Uint8Array> => {
     const file = files.get(part) as FileTensor;
     const bytes = new Uint8Array(end - begin);
-    advance(bytes.length);
+    windows.bytesRead += bytes.length;
     if (file.span !== undefined && bytes.length > 0) {
       const { source, offset } = file.span;
       return await readScratch(`values of ${name}`, source, offset + begin, bytes.length, bytes);
@@ -98,119 +317,46 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
     }
     return bytes;
   };
-  return {
-    name,
-    size,
-    async *tiles(first, advance) {
+  // Parts that every window needs as a whole, such as a single scale.
+  const held = new Map<string, Uint8Array>();
+  const load = async (part: string, from: number, to: number): Promise<Uint8Array> => {
+    const known = held.get(part);
+    if (known !== undefined) return known;
+    const bytes = await bytesOfPart(part, from, to);
+    const isWhole = to - from === files.get(part)?.byteLength;
+    if (isWhole && to - from <= HELD_BYTES / 256) held.set(part, bytes);
+    return bytes;
+  };
+  const whole = (): Promise<Float32Array> =>
+    weight.read(async (names) => {
+      const parts: Record<string, StoredPart> = {};
+      for (const [role, part] of Object.entries(names)) {
+        const file = files.get(part) as FileTensor;
+        parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength));
+      }
+      return parts;
+    });
+  const unit = window?.unit ?? size;
+  const step = unit * Math.max(1, Math.floor(SLAB_VALUES / unit));
+  let memory = new Float32Array(0);
+  let last: readonly [first: number, values: Float32Array] | undefined;
+  const windows = {
+    bytesRead: 0,
+    /** The window that an index is in. */
+    async at(index: number): Promise<readonly [first: number, values: Float32Array]> {
+      const first = index - (index % step);
+      if (last?.[0] === first) return last;
       if (window === undefined) {
-        const values = await weight.read(async (names) => {
-          const parts: Record<string, StoredPart> = {};
-          for (const [role, part] of Object.entries(names)) {
-            const file = files.get(part) as FileTensor;
-            parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength, advance));
-          }
-          return parts;
-        });
-        yield values.subarray(first);
-        return;
+        last = [0, await whole()];
+        return last;
       }
-      const { unit } = window;
-      // Parts that every window needs as a whole, such as a single scale.
-      const held = new Map<string, Uint8Array>();
-      const load = async (part: string, from: number, to: number): Promise<Uint8Array> => {
-        const known = held.get(part);
-        if (known !== undefined) return known;
-        const bytes = await bytesOfPart(part, from, to, advance);
-        if (to - from === files.get(part)?.byteLength && to - from <= HELD_BYTES) {
-          held.set(part, bytes);
-        }
-        return bytes;
-      };
-      const step = unit * Math.max(1, Math.floor(WINDOW_VALUES / unit));
-      const tile = new Float32Array(Math.min(step, size));
-      for (let begin = Math.floor(first / unit) * unit; begin < size; begin += step) {
-        const values = tile.subarray(0, size - begin);
-        await window.read(load, begin, values);
-        yield begin < first ? values.subarray(first - begin) : values;
-      }
+      if (memory.length === 0) memory = new Float32Array(Math.min(step, size));
+      const own = memory.subarray(0, size - first);
+      last = undefined;
+      await window.read(load, first, own);
+      last = [first, own];
+      return last;
     },
   };
-}
-
-/** The bytes of a tensor in pieces of `most` bytes, and multiples of a width, except for the last one. */
-async function* pieces(
-  file: FileTensor,
-  begin: number,
-  most: number,
-  width: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const { span, byteLength } = file;
-  if (span !== undefined) {
-    const { source, offset } = span;
-    const length = Math.min(most, byteLength - begin);
-    const scratch = [new Uint8Array(length), new Uint8Array(length)];
-    let turn = 0;
-    const read = async (at: number): Promise<Uint8Array> => {
-      const count = Math.max(0, Math.min(most, byteLength - at));
-      turn = 1 - turn;
-      return await readScratch(`values of ${file.name}`, source, offset + at, count, scratch[turn]);
-    };
-    // The next piece is read while this one is worked on.
-    let next = read(begin);
-    for (let at = begin; at < byteLength; at += most) {
-      const piece = await next;
-      next = read(at + most);
-      // After an early end, the pending piece is not awaited.
-      next.catch(() => {});
-      yield piece;
-    }
-    return;
-  }
-  let rest = new Uint8Array(0);
-  for await (const chunk of file.bytes(begin)) {
-    for (let at = 0; at < chunk.length; ) {
-      const part = chunk.subarray(at, at + most - rest.length);
-      at += part.length;
-      let piece = part;
-      if (rest.length > 0) {
-        piece = new Uint8Array(rest.length + part.length);
-        piece.set(rest);
-        piece.set(part, rest.length);
-      }
-      const whole = piece.length - (piece.length % width);
-      if (whole > 0) yield piece.subarray(0, whole);
-      rest = piece.slice(whole);
-    }
-  }
-  if (rest.length > 0) yield rest;
-}
-
-/** Reads values in runs of given lengths. */
-export class ValueReader {
-  readonly #tiles: AsyncIterator<Float32Array>;
-  #tile: Float32Array = new Float32Array(0);
-
-  constructor(source: ValueSource, first: number, advance: (bytes: number) => void) {
-    this.#tiles = source.tiles(first, advance)[Symbol.asyncIterator]();
-  }
-
-  /** Fills an array with the next values. */
-  async fill(out: Float32Array): Promise<Float32Array> {
-    for (let filled = 0; filled < out.length; ) {
-      if (this.#tile.length === 0) {
-        const { done, value } = await this.#tiles.next();
-        if (done) throw fileError("values", 0, "more values of a tensor", "its end");
-        this.#tile = value;
-      }
-      const part = this.#tile.subarray(0, out.length - filled);
-      out.set(part, filled);
-      filled += part.length;
-      this.#tile = this.#tile.subarray(part.length);
-    }
-    return out;
-  }
-
-  async close(): Promise<void> {
-    await this.#tiles.return?.();
-  }
+  return windows;
 }

@@ -10,7 +10,7 @@ import {
   RowErrors,
   SharedBytes,
   sha256,
-  TensorReader,
+  TensorPasses,
   Totals,
   WeightView,
 } from "../../../internal/models.mjs";
@@ -359,7 +359,7 @@ describe("analyze", () => {
     let read = 0;
     const onRead = ({ length }) => (read += length);
     const layout = layoutOf(new WeightView(stacked, [1, 1]), "onnx");
-    const reader = new TensorReader("test", file, new SharedBytes(), onRead, () => {});
+    const reader = new TensorPasses("test", undefined, file, new SharedBytes(), onRead, () => {});
     let row = 0;
     for await (const { first, rows, values } of reader.rows(layout)) {
       assert.equal(first, row);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { init, quantizationError, quantize, tensor } from "zeropoint";
 import { compare, openModel, quantizeModel, save } from "zeropoint/models";
 import { quantizePerChannel } from "zeropoint/torch";
-import { valueSourceOf } from "../../../internal/models.mjs";
+import { floatsOf, readRuns, runsWithin, valueSourceOf } from "../../../internal/models.mjs";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import {
   bfloat16Of,
@@ -156,9 +156,11 @@ describe("The values of quantized tensors, read in windows", () => {
     const source = valueSourceOf("test", model, name);
     for (const first of [0, 1, 31, 70_001, data.length - 1]) {
       let at = first;
-      for await (const tile of source.tiles(first, () => {})) {
-        sameDeep(tile.slice(), data.slice(at, at + tile.length), `${name} from ${first}`);
-        at += tile.length;
+      for await (const { run, values } of readRuns(source, runsWithin(first, data.length))) {
+        const { begin, end } = run;
+        assert.equal(begin, at);
+        sameDeep(floatsOf(values).slice(), data.slice(begin, end), `${name} from ${begin}`);
+        at = end;
       }
       assert.equal(at, data.length);
     }

@@ -1,16 +1,15 @@
-// A tensor of a file in another dtype, converted tile by tile while it is written.
+// A tensor of a file in another dtype, converted slab by slab while it is written.
 
 import { isReadableBlock } from "../../../base/block-types.js";
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
 import { fieldOf } from "../../../base/fields.js";
 import type { KeptCore } from "../../../core/init.js";
-import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
+import type { FileDType } from "../../../formats/dtypes.js";
 import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
 import type { FileTensor, WritableTensor } from "../../../formats/source.js";
-import { convertTile, type StoredTile, valuesOf } from "./tile.js";
-
-/** Values of a tile at most, unless a row with importance has more: whole blocks of every type. */
-const TILE_LENGTH = 2 ** 18;
+import { SLAB_VALUES } from "../../weights/memory.js";
+import { floatsOf, type Run, readRuns, type Values, valuesOfFile } from "../../weights/values.js";
+import { convertValues } from "./convert-values.js";
 
 /** Dtypes of values that are quantized. */
 const FLOATS: readonly FileDType[] = ["float32", "float16", "bfloat16", "float64"];
@@ -70,43 +69,34 @@ async function* convert(
   dtype: FileDType,
   importance: Float32Array | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const ranges = [...tilesOf(tensor.shape, importance)];
-  let ahead = readTile(tensor, ranges[0]);
-  for (const [i, range] of ranges.entries()) {
-    const stored = await ahead;
-    // The next tile is read while this one is computed.
-    ahead = readTile(tensor, ranges[i + 1]);
-    ahead.catch(() => {});
-    const count = range.end - range.begin;
-    const tile = { bytes: stored, dtype: tensor.dtype, count };
+  const source = valuesOfFile(where, core, tensor);
+  for await (const { run, values } of readRuns(source, runsOf(tensor.shape, importance))) {
     let converted: Uint8Array;
     try {
-      converted = convertTile(core, tile, dtype, range.importance);
+      converted = convertValues(core, values, dtype, run.importance);
     } catch (error) {
-      throw located(where, core, error, tensor.name, tile, range.begin);
+      throw located(where, error, tensor.name, values, run.begin);
     }
     yield converted;
   }
 }
 
-/** Values [begin, end) of a tensor. */
-interface TileRange {
-  readonly begin: number;
-  readonly end: number;
-  /** Of the columns; then the tile is whole rows of one matrix. */
+/** Some of the values of a tensor. */
+interface ImportantRun extends Run {
+  /** Of the columns; then the run is whole rows of one matrix. */
   readonly importance: Float32Array | undefined;
 }
 
-/** Cuts a tensor into tiles: of whole blocks or, with importance, of whole rows of one matrix. */
-function* tilesOf(
+/** Cuts a tensor into runs: of whole blocks or, with importance, of whole rows of one matrix. */
+function* runsOf(
   shape: readonly number[],
   importance: Float32Array | undefined,
-): Generator<TileRange> {
+): Generator<ImportantRun> {
   const count = shape.reduce((product, length) => product * length, 1);
   const columns = shape.at(-1) ?? 1;
   const matrix = importance === undefined ? count : columns * (shape.at(-2) ?? 1);
-  const rows = Math.max(1, Math.floor(TILE_LENGTH / columns));
-  const step = importance === undefined ? TILE_LENGTH : columns * rows;
+  const rows = Math.max(1, Math.floor(SLAB_VALUES / columns));
+  const step = importance === undefined ? SLAB_VALUES : columns * rows;
   for (let start = 0; start < count; start += matrix) {
     // One for each column of all matrices, or of each.
     const first = importance?.length === columns ? 0 : (start / matrix) * columns;
@@ -117,36 +107,18 @@ function* tilesOf(
   }
 }
 
-/** The bytes of a tile in one array. @param range  undefined behind the last tile */
-async function readTile(tensor: FileTensor, range: TileRange | undefined): Promise<Uint8Array> {
-  if (range === undefined) return new Uint8Array(0);
-  const { dtype } = tensor;
-  const [first, last] = [range.begin, range.end].map((count) => bytesOf(dtype, count) as number);
-  let tile: Uint8Array | undefined;
-  let at = 0;
-  for await (const chunk of tensor.bytes(first, last)) {
-    // The reader's own array, if it gave the whole tile at once.
-    if (chunk.length === last - first) return chunk;
-    tile ??= new Uint8Array(last - first);
-    tile.set(chunk, at);
-    at += chunk.length;
-  }
-  return tile ?? new Uint8Array(0);
-}
-
-/** An error of a tile as one of its tensor. @param begin  index of the tile's first value in the tensor */
+/** An error of some values as one of their tensor. @param begin  index of the first value in the tensor */
 function located(
   where: string,
-  core: KeptCore,
   error: unknown,
   name: string,
-  tile: StoredTile,
+  given: Values,
   begin: number,
 ): unknown {
   const { code, message } = error as Partial<ZeropointError>;
   if (code !== "ZP_NON_FINITE") return error;
   const label = `tensor ${JSON.stringify(name)}`;
-  const values = valuesOf(core, tile);
+  const values = floatsOf(given);
   const index = values.findIndex((value) => !Number.isFinite(value));
   const problem =
     index < 0

@@ -6,9 +6,12 @@ import type { OnnxNode } from "../../../formats/onnx/read.js";
 import { isStandard } from "../../../formats/onnx/scopes.js";
 import { intOf, orient, type WeightUse } from "../../../formats/onnx/weights.js";
 import type { NewNode } from "../../../formats/onnx/write.js";
-import { viewOfOnnx } from "../../weights/view.js";
+import { HELD_BYTES, SLAB_VALUES } from "../../weights/memory.js";
+import { transposed } from "../../weights/rows.js";
+import { allValues, gatherRuns, type Run, type Values } from "../../weights/values.js";
+import { type Axes3, viewOfOnnx } from "../../weights/view.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
-import { MOST_SCALES } from "./codes.js";
+import { MOST_SCALES, valuesOfWeight } from "./codes.js";
 import {
   bitsOf,
   type Form,
@@ -20,7 +23,6 @@ import {
 } from "./form.js";
 import { nbitsEncoder, type PackedRows, packRows } from "./nbits.js";
 import { MICROSOFT } from "./rewrite.js";
-import { PIECE, transposed, WeightValues } from "./values.js";
 
 /** Whether a use is the right-hand side of a product, x [M, inputs] times w, that operators of two inputs can do. */
 export function isProduct({ node, input }: WeightUse, rank: number): boolean {
@@ -213,44 +215,39 @@ export const packedBlocks: Form = {
 
 type QParamRows = Omit<PackedRows, "codes">;
 
-/** Bytes of packed rows that are made at a time. */
-const STRIPE_BYTES = 2 ** 22;
-
 /**
  * Packed rows of all outputs, some at a time. Where outputs are columns of the file, blocks are packed as they come,
  * and held until the rows are complete.
  * @param pack  packs rows of some whole blocks, or of the rest of a row
  */
 async function* packed(
-  { weight }: FormContext,
+  { weight, core }: FormContext,
   bits: number,
   block: number,
-  pack: (values: Float32Array, inputs: number) => PackedRows,
+  pack: (values: Values, inputs: number) => PackedRows,
 ): AsyncGenerator<PackedRows, void, undefined> {
-  const values = new WeightValues(weight.tensor);
+  const values = valuesOfWeight(weight, core("quantizeModel"));
   const view = viewOfOnnx(weight).aroundInputs;
-  const [outer, inputs, inner] = view;
+  const [, inputs, inner] = view;
   if (inner === 1) {
-    const step = Math.max(1, Math.floor(PIECE / inputs));
-    for (let row = 0; row < outer; row += step) {
-      const end = Math.min(outer, row + step);
-      yield pack(await values.run(row * inputs, end * inputs), inputs);
-    }
+    const rows = Math.max(1, Math.floor(SLAB_VALUES / inputs));
+    for await (const slab of allValues(values, undefined, rows * inputs)) yield pack(slab, inputs);
     return;
   }
   const blocks = Math.ceil(inputs / block);
   const rowBytes = (blocks * block * bits) / 8;
-  const width = Math.min(inner, Math.max(1, Math.floor(STRIPE_BYTES / rowBytes)));
-  const most = Math.min(inputs * width, Math.max(PIECE, 2 * block * width));
+  const width = Math.min(inner, Math.max(1, Math.floor(HELD_BYTES / 4 / rowBytes)));
+  const most = Math.min(inputs * width, Math.max(SLAB_VALUES, 2 * block * width));
   const scratch = [0, 1].map(() => newArray("quantizeModel", Float32Array, most));
   for (let left = 0; left < inner; left += width) {
     const right = Math.min(inner, left + width);
     const rows = new RowBuffer(right - left, blocks, block, bits);
     // An even number of blocks, so that zero points of 4 bits are whole bytes.
-    const step = 2 * block * Math.max(1, Math.floor(PIECE / (2 * block * (right - left))));
+    const step = 2 * block * Math.max(1, Math.floor(SLAB_VALUES / (2 * block * (right - left))));
     for (let top = 0; top < inputs; top += step) {
       const bottom = Math.min(inputs, top + step);
-      const part = await values.part(view, 0, top, bottom, left, right, scratch[0]);
+      const runs = runsOfPart(view, top, bottom, left, right);
+      const part = await gatherRuns(values, runs, scratch[0]);
       const turned = scratch[1].subarray(0, part.length);
       rows.put(
         pack(transposed(part, bottom - top, right - left, turned), bottom - top),
@@ -258,6 +255,22 @@ async function* packed(
       );
     }
     yield rows;
+  }
+}
+
+/** Columns [left, right) of rows [top, bottom) of a matrix. */
+function* runsOfPart(
+  [, , columns]: Axes3,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): Generator<Run> {
+  if (right - left === columns) yield { begin: top * columns, end: bottom * columns };
+  else {
+    for (let row = top; row < bottom; row++) {
+      yield { begin: row * columns + left, end: row * columns + right };
+    }
   }
 }
 
@@ -283,7 +296,9 @@ class RowBuffer implements PackedRows {
     const place = <T extends Uint8Array | Float32Array>(to: T, from: T, at: number): void => {
       const [whole, part] = [to.length / rows, from.length / rows];
       for (let row = 0; row < rows; row++) {
-        to.set(from.subarray(row * part, (row + 1) * part) as never, row * whole + at);
+        // Some bytes of a row: a loop is faster than set.
+        const start = row * whole + at;
+        for (let i = 0; i < part; i++) to[start + i] = from[row * part + i];
       }
     };
     place(this.codes, codes, (first * block * bits) / 8);

@@ -1,11 +1,12 @@
 // Weights as half floats: an initializer of half the bytes, and Cast to the dtype that the model computes with.
 
 import type { HalfType } from "../../../base/halves.js";
+import type { KeptCore } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
+import { allValues, floatsOf, valuesOfFile } from "../../weights/values.js";
 import { encodeFloats } from "../halves.js";
 import { DATA_TYPE } from "./form.js";
 import type { Rewriter } from "./rewrite.js";
-import { PIECE, WeightValues } from "./values.js";
 
 /** The name of the form in reports. */
 export const CAST = "Cast";
@@ -28,6 +29,7 @@ export function writeHalf(
   rewriter: Rewriter,
   weight: OnnxWeight,
   dtype: HalfType,
+  core: KeptCore,
   onWritten: () => void,
 ): number {
   const { graph, name } = weight.value;
@@ -35,10 +37,9 @@ export function writeHalf(
   const bytes = rewriter.addTensor(graph, {
     ...{ name, dtype, shape },
     async *bytes() {
-      const values = new WeightValues(weight.tensor);
-      for (let at = 0; at < values.size; at += PIECE) {
-        const piece = await values.run(at, Math.min(values.size, at + PIECE));
-        yield encodeFloats(piece.slice(), dtype);
+      const values = valuesOfFile("quantizeModel", core, weight.tensor);
+      for await (const slab of allValues(values)) {
+        yield encodeFloats(floatsOf(slab).slice(), dtype);
       }
       onWritten();
     },

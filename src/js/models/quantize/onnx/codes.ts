@@ -1,5 +1,6 @@
 // A weight and a scheme -> codes, scales and zero points in the order of the weight, piece by piece.
 
+import { newArray } from "../../../base/typed-arrays.js";
 import type { Core } from "../../../core/core.js";
 import { runOn } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
@@ -9,8 +10,19 @@ import { rangesOf as sliceRangesOf } from "../../../tensor/range.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import type { LinearScheme } from "../../scheme.js";
+import { heldTensor, SharedBytes } from "../../weights/held.js";
+import { HELD_BYTES, SLAB_VALUES } from "../../weights/memory.js";
+import {
+  allValues,
+  gatherRuns,
+  type Run,
+  readRuns,
+  tensorOf,
+  type ValueSource,
+  type Values,
+  valuesOfFile,
+} from "../../weights/values.js";
 import { type Axes3, axesAround, type Slices, viewOfOnnx } from "../../weights/view.js";
-import { PIECE, transposed, WeightValues } from "./values.js";
 
 /** Codes below 16 bits, one each. */
 export type CodeArray = Int8Array | Uint8Array;
@@ -25,12 +37,11 @@ export interface Piece {
 
 type QParamArrays = Omit<Piece, "codes">;
 
-/** The most scales that are held from writing codes to writing scales: 8 MiB. */
-export const MOST_SCALES = 2 ** 21;
+/** The most scales that are held from writing codes to writing scales. */
+export const MOST_SCALES = HELD_BYTES / 8;
 
 /** Quantizes one weight. Nothing is read before it is asked for. */
 export class WeightCoder {
-  readonly values: WeightValues;
   /** Outer indices, inputs, inner indices. */
   readonly view: Axes3;
   readonly #slices: Slices;
@@ -39,7 +50,7 @@ export class WeightCoder {
   /** Groups of the inputs of one output. */
   readonly groups: number;
   #qparams: Promise<QParamArrays> | undefined;
-  #short: Promise<Piece> | undefined;
+  #values: ValueSource | undefined;
 
   constructor(
     readonly weight: OnnxWeight,
@@ -49,7 +60,6 @@ export class WeightCoder {
     readonly core: Core,
   ) {
     const view = viewOfOnnx(weight);
-    this.values = new WeightValues(weight.tensor);
     this.view = view.aroundInputs;
     this.#slices = view.slices(scheme, "onnx");
     const inputs = this.view[1];
@@ -59,9 +69,14 @@ export class WeightCoder {
 
   /** Forgets what is in memory. */
   release(): void {
-    this.values.release();
-    this.#short = undefined;
+    this.#values = undefined;
     if (this.scheme.granularity === "group") this.#qparams = undefined;
+  }
+
+  /** The values of the weight, read once if they are within the budget. */
+  get values(): ValueSource {
+    this.#values ??= valuesOfWeight(this.weight, this.core);
+    return this.#values;
   }
 
   /** Scales: of groups in the order [outer, groups, inner], of channels by index, or one. */
@@ -83,10 +98,6 @@ export class WeightCoder {
   /** Codes in the order of the weight. */
   async *codes(): AsyncGenerator<CodeArray, void, undefined> {
     this.hold(this);
-    if (this.values.isShort) {
-      yield (await this.#shortPiece()).codes;
-      return;
-    }
     // Scales are written next, unless they are too many to be held.
     const isHeld = this.scheme.granularity === "group" && this.slices <= MOST_SCALES;
     const held: QParamArrays = {
@@ -107,7 +118,6 @@ export class WeightCoder {
 
   async #allQParams(): Promise<QParamArrays> {
     this.hold(this);
-    if (this.values.isShort) return await this.#shortPiece();
     if (this.scheme.granularity !== "group") return await this.#sharedQParams();
     if (this.#qparams !== undefined) return await this.#qparams;
     const scales = new Float32Array(this.slices);
@@ -121,87 +131,43 @@ export class WeightCoder {
     return { scales, zeroPoints };
   }
 
-  async #shortPiece(): Promise<Piece> {
-    this.#short ??= (async () => {
-      const pieces: Piece[] = [];
-      for await (const piece of this.#pieces()) pieces.push(piece);
-      if (pieces.length === 1) return pieces[0];
-      const { scales, zeroPoints } = pieces[0];
-      const isGroup = this.scheme.granularity === "group";
-      return {
-        codes: join(pieces.map(({ codes }) => codes)),
-        scales: isGroup ? join(pieces.map((piece) => piece.scales)) : scales,
-        zeroPoints: isGroup ? join(pieces.map((piece) => piece.zeroPoints)) : zeroPoints,
-      };
-    })();
-    return await this.#short;
-  }
-
   #pieces(): AsyncGenerator<Piece, void, undefined> {
     return this.scheme.granularity === "group" ? this.#groupPieces() : this.#sharedPieces();
   }
 
   /** Groups run along the inputs: rows of an output each, or inputs with a column for each output. */
   async *#groupPieces(): AsyncGenerator<Piece, void, undefined> {
-    const [outer, inputs, inner] = this.view;
+    const [, inputs, inner] = this.view;
     const { groupSize } = this;
-    const read = this.values.reader();
+    const slices = { groupSize };
     if (inner === 1) {
-      const rows = Math.max(1, Math.floor(PIECE / inputs));
-      for (let row = 0; row < outer; row += rows) {
-        const end = Math.min(outer, row + rows);
-        const values = await read(row * inputs, end * inputs);
-        yield arraysOf(
-          quantizeAs(this.scheme, values, [end - row, inputs], { groupSize }, this.core),
-        );
+      const rows = Math.max(1, Math.floor(SLAB_VALUES / inputs));
+      for await (const values of allValues(this.values, undefined, rows * inputs)) {
+        const shape = [values.length / inputs, inputs];
+        yield arraysOf(quantizeAs(this.scheme, values, shape, slices, this.core));
       }
       return;
     }
-    const step = groupSize * Math.max(1, Math.floor(PIECE / (groupSize * inner)));
-    for (let index = 0; index < outer; index++) {
-      for (let input = 0; input < inputs; input += step) {
-        const count = Math.min(step, inputs - input);
-        const start = (index * inputs + input) * inner;
-        const values = await read(start, start + count * inner);
-        const shape = [inner, count];
-        const q = quantizeAs(
-          this.scheme,
-          transposed(values, count, inner),
-          shape,
-          { groupSize },
-          this.core,
-        );
-        const { codes, scales, zeroPoints } = arraysOf(q);
-        const groups = Math.ceil(count / groupSize);
-        yield {
-          codes: transposed(codes, inner, count),
-          scales: transposed(scales as Float32Array, inner, groups),
-          zeroPoints: transposed(zeroPoints, inner, groups),
-        };
-      }
+    // A group is some rows of the file, and a column of them has a scale.
+    for await (const { run, values } of readRuns(this.values, runsOfInputs(this.view, groupSize))) {
+      const shape = [run.inputs, inner];
+      yield arraysOf(quantizeAs(this.scheme, values, shape, { axis: 1 }, this.core));
     }
   }
 
   /** The tensor, or its channels, with the same qparams in all pieces. */
   async *#sharedPieces(): AsyncGenerator<Piece, void, undefined> {
-    const { size } = this.values;
-    const view = this.#channels;
-    if (this.values.isShort) {
-      const values = await this.values.run(0, size);
-      yield arraysOf(this.#quantizeShared(values, view));
-      return;
-    }
     const qparams = await this.#sharedQParams();
     if (this.scheme.granularity === "tensor") {
-      const read = this.values.reader();
-      for (let at = 0; at < size; at += PIECE) {
-        const values = await read(at, Math.min(size, at + PIECE));
+      for await (const values of allValues(this.values)) {
         const codes = quantizeBy(this.scheme, values, [values.length], qparams, this.core);
         yield { ...qparams, codes };
       }
       return;
     }
-    for await (const { values, shape, first } of channelRuns(this.values, view)) {
+    const runs = channelRuns(this.#channels);
+    for await (const { run, values } of readRuns(this.values, runs)) {
+      const { shape, first } = run;
       const part = {
         scales: qparams.scales.subarray(first, first + shape[1]),
         zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
@@ -218,12 +184,6 @@ export class WeightCoder {
     return axesAround(tensor.shape, channelAxis, channelAxis);
   }
 
-  #quantizeShared(values: Float32Array, view: Axes3): QuantizedTensor {
-    return this.scheme.granularity === "tensor"
-      ? quantizeAs(this.scheme, values, [values.length], {}, this.core)
-      : quantizeAs(this.scheme, values, [...view], { axis: 1 }, this.core);
-  }
-
   #sharedQParams(): Promise<QParamArrays> {
     this.#qparams ??= this.#readSharedQParams();
     return this.#qparams;
@@ -231,7 +191,6 @@ export class WeightCoder {
 
   async #readSharedQParams(): Promise<QParamArrays> {
     const { scheme, values } = this;
-    if (values.isShort) return await this.#shortPiece();
     const view = this.#channels;
     const [outer, channels, inner] = view;
     if (scheme.granularity === "tensor") return await qparamsOfTensor(scheme, values, this.core);
@@ -241,10 +200,15 @@ export class WeightCoder {
     }
     const scales = new Float32Array(channels);
     const zeroPoints = new Int32Array(channels);
-    const step = Math.max(1, Math.floor(PIECE / (outer * inner)));
+    const step = Math.max(1, Math.floor(SLAB_VALUES / (outer * inner)));
+    const memory = newArray(
+      "quantizeModel",
+      Float32Array,
+      Math.min(step, channels) * outer * inner,
+    );
     for (let first = 0; first < channels; first += step) {
       const end = Math.min(channels, first + step);
-      const block = await values.block(view, first, end);
+      const block = await gatherRuns(values, runsOfChannels(view, first, end), memory);
       const part = arraysOf(
         quantizeAs(scheme, block, [outer, end - first, inner], { axis: 1 }, this.core),
       );
@@ -258,7 +222,7 @@ export class WeightCoder {
 /** The scale and zero point of a tensor that is read in pieces. */
 async function qparamsOfTensor(
   scheme: LinearScheme,
-  values: WeightValues,
+  values: ValueSource,
   core: Core,
 ): Promise<QParamArrays> {
   const where = "quantizeModel";
@@ -266,15 +230,7 @@ async function qparamsOfTensor(
   let ends = await rangesOf(values, [1, 1, length], core);
   // NaN and infinities are refused below.
   const search = ends.every(Number.isFinite) ? scheme.search : "minmax";
-  const slice = {
-    length,
-    async *parts() {
-      const read = values.reader();
-      for (let at = 0; at < length; at += PIECE) {
-        yield await read(at, Math.min(length, at + PIECE));
-      }
-    },
-  };
+  const slice = { length, parts: () => allValues(values) };
   const range = [ends[0], ends[1]] as const;
   if (search === "hqq") {
     const { scale, zero } = await searchHalfQuadratic(
@@ -288,41 +244,66 @@ async function qparamsOfTensor(
   return arraysOf(quantizeAs({ ...scheme, search: "minmax" }, ends, [2], {}, core));
 }
 
+/** The values of a weight, read once if they are within the budget. */
+export const valuesOfWeight = ({ tensor }: OnnxWeight, core: Core): ValueSource =>
+  valuesOfFile("quantizeModel", () => core, heldTensor("quantizeModel", tensor, new SharedBytes()));
+
+/** The groups of inputs of all outputs of a matrix. */
+function* runsOfInputs(
+  [outer, inputs, inner]: Axes3,
+  groupSize: number,
+): Generator<Run & { inputs: number }> {
+  for (let index = 0; index < outer; index++) {
+    for (let input = 0; input < inputs; input += groupSize) {
+      const count = Math.min(groupSize, inputs - input);
+      const begin = (index * inputs + input) * inner;
+      yield { begin, end: begin + count * inner, inputs: count };
+    }
+  }
+}
+
+/** The runs of some indices of the middle axis. */
+function* runsOfChannels(
+  [outer, middle, inner]: Axes3,
+  first: number,
+  end: number,
+): Generator<Run> {
+  for (let index = 0; index < outer; index++) {
+    const start = index * middle * inner;
+    yield { begin: start + first * inner, end: start + end * inner };
+  }
+}
+
 /** Values in the order of the file: part of a channel, some channels of one outer index, or all of several. */
-interface ChannelRun {
-  /** Valid until the next run. */
-  readonly values: Float32Array;
+interface ChannelRun extends Run {
   readonly shape: readonly [outer: number, channels: number, inner: number];
   /** The first channel. */
   readonly first: number;
 }
 
 /** The runs of a view with channels in the middle. */
-async function* channelRuns(
-  source: WeightValues,
-  [outer, channels, inner]: Axes3,
-): AsyncGenerator<ChannelRun, void, undefined> {
-  const read = source.reader();
-  const step = Math.min(channels, Math.max(1, Math.floor(PIECE / inner)));
-  const outers = step < channels ? 1 : Math.max(1, Math.floor(PIECE / (channels * inner)));
+function* channelRuns([outer, channels, inner]: Axes3): Generator<ChannelRun, void, undefined> {
+  const step = Math.min(channels, Math.max(1, Math.floor(SLAB_VALUES / inner)));
+  const outers = step < channels ? 1 : Math.max(1, Math.floor(SLAB_VALUES / (channels * inner)));
   for (let index = 0; index < outer; index += outers) {
     for (let first = 0; first < channels; first += step) {
       const [height, width] = [Math.min(outers, outer - index), Math.min(step, channels - first)];
-      for (let at = 0; at < inner; at += PIECE) {
-        const shape = [height, width, Math.min(PIECE, inner - at)] as const;
+      for (let at = 0; at < inner; at += SLAB_VALUES) {
+        const shape = [height, width, Math.min(SLAB_VALUES, inner - at)] as const;
         const begin = (index * channels + first) * inner + at;
-        yield { values: await read(begin, begin + sizeOf(shape)), shape, first };
+        yield { begin, end: begin + sizeOf(shape), shape, first };
       }
     }
   }
 }
 
 /** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
-async function rangesOf(source: WeightValues, view: Axes3, core: Core): Promise<Float32Array> {
+async function rangesOf(source: ValueSource, view: Axes3, core: Core): Promise<Float32Array> {
   const where = "quantizeModel";
   const ends = new Float32Array(2 * view[1]);
   for (let i = 0; i < ends.length; i += 2) ends.set([Infinity, -Infinity], i);
-  for await (const { values, shape, first } of channelRuns(source, view)) {
+  for await (const { run, values } of readRuns(source, channelRuns(view))) {
+    const { shape, first } = run;
     const [outer, slices, inner] = shape;
     const found = sliceRangesOf(core, where, values, { outer, slices, inner }, "keep");
     for (let i = 0; i < found.length; i += 2) {
@@ -334,24 +315,10 @@ async function rangesOf(source: WeightValues, view: Axes3, core: Core): Promise<
   return ends;
 }
 
-/** Arrays one behind the other. */
-function join<T extends CodeArray | Float32Array | Float64Array | Int32Array>(
-  parts: readonly T[],
-): T {
-  const Type = parts[0].constructor as new (length: number) => T;
-  const whole = new Type(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
 /** Quantizes values as a scheme says, in slices that the caller names. */
 export function quantizeAs(
   { dtype, isAffine, search }: LinearScheme,
-  values: Float32Array,
+  values: Values,
   shape: readonly number[],
   slices: { readonly axis?: number; readonly groupSize?: number },
   core: Core,
@@ -362,14 +329,14 @@ export function quantizeAs(
     range: search,
     ...slices,
   };
-  const x = { data: values, shape };
+  const x = tensorOf(values, shape);
   return runOn(core, () => quantize(x, options as never)) as unknown as QuantizedTensor;
 }
 
 /** Codes of values with qparams that are known. */
 function quantizeBy(
   { dtype }: LinearScheme,
-  values: Float32Array,
+  values: Values,
   shape: readonly number[],
   { scales, zeroPoints }: QParamArrays,
   core: Core,
@@ -383,7 +350,7 @@ function quantizeBy(
           scale: { data: scales, shape: own },
           zeroPoint: { data: zeroPoints, shape: [...own] },
         };
-  const x = { data: values, shape };
+  const x = tensorOf(values, shape);
   return runOn(core, () => quantize(x, options as never)).data as CodeArray;
 }
 

@@ -120,11 +120,11 @@ function rewriteWeight(
   scheme: WeightScheme,
   forms: readonly Form[],
 ): RewrittenWeight | string {
-  const { rewriter, weight, onWritten } = given;
+  const { rewriter, weight, core, onWritten } = given;
   if (scheme.kind === "half") {
     const refused = refuseHalf(rewriter, weight, scheme.name);
     if (refused !== undefined) return refused;
-    return { form: CAST, bytesAfter: writeHalf(rewriter, weight, scheme.name, onWritten) };
+    return { form: CAST, bytesAfter: writeHalf(rewriter, weight, scheme.name, core, onWritten) };
   }
   const context: FormContext = { ...given, scheme };
   const form = chooseForm(forms, context);

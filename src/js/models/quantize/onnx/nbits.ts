@@ -4,8 +4,10 @@
 import type { Core } from "../../../core/core.js";
 import { dequantizeScaled } from "../../../formats/layouts/scaled.js";
 import type { LinearScheme } from "../../scheme.js";
+import { BitPacker } from "../../structure/bits.js";
 import { checkFinite } from "../../weights/slabs.js";
-import { type FileEncoder, type Groups, groupCount, ownEncoder } from "../../weights/slices.js";
+import { type FileEncoder, groupCount, ownEncoder } from "../../weights/slices.js";
+import { floatsOf, type Values } from "../../weights/values.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Rows of outputs, quantized and packed. */
@@ -21,7 +23,7 @@ export interface PackedRows {
 /** Quantizes rows of inputs. */
 export function packRows(
   encoder: FileEncoder,
-  values: Float32Array,
+  values: Values,
   inputs: number,
   bits: 4 | 8,
   block: number,
@@ -29,24 +31,38 @@ export function packRows(
 ): PackedRows {
   const rows = values.length / inputs;
   const blocks = Math.ceil(inputs / block);
-  const codes = new Uint8Array((rows * blocks * block * bits) / 8);
-  const zeroPoints = new Uint8Array(rows * Math.ceil((blocks * bits) / 8));
   const groups = { rows, columns: inputs, groupSize: Math.min(block, inputs) };
   const params = encoder.choose(values, groups);
-  const own = encoder.encode(values, groups, params);
-  const put = (out: Uint8Array, at: number, code: number): void => {
-    if (bits === 8) out[at] = code;
-    else out[at >> 1] |= code << (4 * (at & 1));
+  const codes = encoder.encode(values, groups, params);
+  return {
+    codes: packedRows(codes, inputs, blocks * block, bits),
+    scales: params.scale,
+    zeroPoints: isAffine
+      ? packedRows(
+          Uint8Array.from(params.zero),
+          blocks,
+          blocks + (bits === 4 ? blocks % 2 : 0),
+          bits,
+        )
+      : undefined,
   };
-  const zeroRow = (8 * Math.ceil((blocks * bits) / 8)) / bits;
-  for (let row = 0, from = 0; row < rows; row++) {
-    const start = row * blocks * block;
-    for (let input = 0; input < inputs; input++) put(codes, start + input, own[from++]);
-    for (let each = 0; each < blocks; each++) {
-      put(zeroPoints, row * zeroRow + each, params.zero[row * blocks + each]);
-    }
+}
+
+/** Packs rows of codes, each followed by zeros up to a length. */
+function packedRows(
+  codes: Uint8Array | Int8Array,
+  length: number,
+  padded: number,
+  bits: 4 | 8,
+): Uint8Array {
+  const packer = new BitPacker(bits);
+  const zeros = new Uint8Array(padded - length);
+  const step = zeros.length === 0 ? codes.length : length;
+  for (let at = 0; at < codes.length; at += step) {
+    packer.put(codes, at, at + step);
+    packer.put(zeros, 0, zeros.length);
   }
-  return { codes, scales: params.scale, zeroPoints: isAffine ? zeroPoints : undefined };
+  return packer.take();
 }
 
 /**
@@ -96,19 +112,9 @@ function movedEncoder(core: Core, scheme: LinearScheme, bits: 4 | 8): BlockEncod
 
 const { fround } = Math;
 
-/** Rounds half away from zero. */
-const away = (value: number): number => Math.sign(value) * Math.floor(Math.abs(value) + 0.5);
-
-/** The first and the end of the values of each group. */
-function* rangesOf(groups: Groups): Generator<[begin: number, end: number, group: number]> {
-  const { rows, columns, groupSize } = groups;
-  for (let row = 0, group = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column += groupSize, group++) {
-      const begin = row * columns + column;
-      yield [begin, Math.min(begin + groupSize, (row + 1) * columns), group];
-    }
-  }
-}
+/** Rounds half away from zero, and clamps to the codes [0, high]. */
+const codeOf = (value: number, high: number): number =>
+  value > 0 ? (value < high ? Math.floor(value + 0.5) : high) : 0;
 
 /**
  * Quantizes in float32, one operation at a time:
@@ -122,35 +128,46 @@ function* rangesOf(groups: Groups): Generator<[begin: number, end: number, group
 function ortEncoder(bits: 4 | 8, isAffine: boolean): BlockEncoder {
   const high = 2 ** bits - 1;
   const middle = 2 ** (bits - 1);
-  const clamp = (value: number): number => Math.min(high, Math.max(0, value));
   return {
-    choose(values, groups) {
-      checkFinite("", values, 0);
+    choose(given, groups) {
+      const values = floatsOf(given);
+      const { columns, groupSize } = groups;
       const scale = new Float32Array(groupCount(groups));
       const zero = new Int32Array(scale.length);
-      for (const [begin, end, group] of rangesOf(groups)) {
+      let nothing = 0;
+      for (let group = 0, begin = 0; group < scale.length; group++) {
+        const end = Math.min(begin + groupSize, begin - (begin % columns) + columns);
         let min = 0;
         let max = 0;
         for (let i = begin; i < end; i++) {
-          if (values[i] < min) min = values[i];
-          if (values[i] > max) max = values[i];
+          const value = values[i];
+          if (value < min) min = value;
+          if (value > max) max = value;
+          nothing += value * 0;
         }
         const step = isAffine
           ? fround(fround(max - min) / high)
           : fround((Math.abs(max) > Math.abs(min) ? max : min) / -middle);
         scale[group] = step;
-        zero[group] = !isAffine ? middle : step === 0 ? 0 : clamp(away(fround((0 - min) / step)));
+        zero[group] = !isAffine ? middle : step === 0 ? 0 : codeOf(fround((0 - min) / step), high);
+        begin = end;
       }
+      // NaN, if a value is not finite.
+      if (nothing !== 0) checkFinite("", values, 0);
       return { scale, zero };
     },
-    encode(values, groups, { scale, zero }) {
+    encode(given, { columns, groupSize }, { scale, zero }) {
+      const values = floatsOf(given);
       const codes = new Uint8Array(values.length);
-      for (const [begin, end, group] of rangesOf(groups)) {
+      for (let group = 0, begin = 0; group < scale.length; group++) {
+        const end = Math.min(begin + groupSize, begin - (begin % columns) + columns);
         const shift = zero[group];
         const reciprocal = scale[group] === 0 ? 0 : fround(1 / scale[group]);
         for (let i = begin; i < end; i++) {
-          codes[i] = clamp(away(fround(fround(values[i] * reciprocal) + shift)));
+          const value = fround(fround(values[i] * reciprocal) + shift);
+          codes[i] = value > 0 ? (value < high ? value + 0.5 : high) : 0;
         }
+        begin = end;
       }
       return codes;
     },

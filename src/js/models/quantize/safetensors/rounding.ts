@@ -12,6 +12,7 @@ import {
   type LongGroup,
   type Params,
 } from "../../weights/slices.js";
+import { floatsOf, type Values } from "../../weights/values.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Machine epsilon of the float types: the scale of a group without any range. */
@@ -26,8 +27,15 @@ const ROUND = 1.5 * 2 ** 52;
 
 const one = /* @__PURE__ */ new Float32Array(1);
 
+let floatsMemory = new Float32Array(0);
 let quotientsMemory = new Float32Array(0);
 let codesMemory = new Int8Array(0);
+
+/** Values as float32, in memory that is used again. */
+function floats(values: Values): Float32Array {
+  if (floatsMemory.length < values.length) floatsMemory = new Float32Array(values.length);
+  return floatsOf(values, floatsMemory);
+}
 
 /** Scratch memory for the quotients of a unit, used again for the next one. */
 function quotientsOf(length: number): Float32Array {
@@ -72,7 +80,7 @@ function chooseByEnds({ min, max }: LongGroup, choose: ChooseParams): Params {
 /** Params of every group by its smallest and largest value. All groups are whole. */
 function chooseByRanges(
   core: Core,
-  values: Float32Array,
+  values: Values,
   { groupSize }: Groups,
   choose: ChooseParams,
 ): Params {
@@ -135,7 +143,8 @@ export function compressedEncoder(
   return {
     choose: (values, groups) => chooseByRanges(core, values, groups, choose),
     chooseLong: (group) => chooseByEnds(group, choose),
-    encode: (values, { groupSize }, { scale, zero }) => {
+    encode: (given, { groupSize }, { scale, zero }) => {
+      const values = floats(given);
       const { length } = values;
       const quotients = quotientsOf(length);
       for (let group = 0, i = 0; i < length; group++) {
@@ -194,7 +203,8 @@ export function mlxEncoder(core: Core, bits: number, dtype: ScaleDType): FileEnc
   return {
     choose: (values, groups) => chooseByRanges(core, values, groups, choose),
     chooseLong: (group) => chooseByEnds(group, choose),
-    encode: (values, { groupSize }, { scale, zero }) => {
+    encode: (given, { groupSize }, { scale, zero }) => {
+      const values = floats(given);
       const { length } = values;
       const codes = codesOf(length, false);
       for (let group = 0, i = 0; i < length; group++) {
