@@ -2,8 +2,8 @@
 
 export { COMMANDS } from "../../dist/cli/commands.js";
 export { describe as describeError, EXIT } from "../../dist/cli/failures.js";
-export { deal, filesOf } from "../../dist/cli/jobs/deal.js";
 export { Journal } from "../../dist/cli/jobs/journal.js";
+export { filesOf, splitFiles } from "../../dist/cli/jobs/split-files.js";
 export { COMMAND_NAMES } from "../../dist/cli/names.js";
 export * as files from "../../dist/cli/output/files.js";
 export { isPartialOf, leftBytes, partialPath, writeError } from "../../dist/cli/output/partial.js";

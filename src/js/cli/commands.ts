@@ -66,7 +66,7 @@ const ACTIVATIONS: CommandOption = {
 const SHARD: CommandOption = {
   name: "shard",
   value: "I/N",
-  text: "the I-th of N jobs, I from 1 to N: its share of the files, dealt by size",
+  text: "the I-th of N jobs, I from 1 to N: its share of the files by size",
 };
 
 /** Options of all commands. */

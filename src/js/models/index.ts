@@ -35,6 +35,7 @@ export type {
   RuntimeTensor,
   SessionFactory,
 } from "./quantize/runtime.js";
+export type { SchemeFunction, SchemePlan } from "./quantize/scheme-choice.js";
 export {
   type StoredRow,
   type StoredRows,
@@ -50,10 +51,9 @@ export type {
   QuantizeProgress,
   QuantizeReport,
 } from "./quantize/types.js";
-export type { SchemeFunction, SchemePlan } from "./quantize/wish.js";
 export { type LoadOptions, load } from "./save/load.js";
 export { save } from "./save/save.js";
-export type { Loaded, Saveable } from "./save/things.js";
+export type { Loaded, Saveable } from "./save/saveable.js";
 export { schemeOptions } from "./scheme.js";
 export type { FileArray } from "./structure/arrays.js";
 export type { OtherTensor, RawTensor } from "./structure/tensors.js";

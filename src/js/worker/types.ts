@@ -4,7 +4,7 @@ import type { PlatformByteStream } from "../base/platform.js";
 import type * as library from "../library.js";
 import type * as models from "../models/index.js";
 import type { FileSource } from "../models/open/sources.js";
-import type { Loaded, Saveable } from "../models/save/things.js";
+import type { Loaded, Saveable } from "../models/save/saveable.js";
 import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
 import type * as search from "../search.js";
 import type * as torch from "../torch.js";

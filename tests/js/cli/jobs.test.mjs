@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { deal, filesOf } from "../../internal/cli.mjs";
+import { filesOf, splitFiles } from "../../internal/cli.mjs";
 import { makeFolder, start, write, writeShards, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
@@ -52,14 +52,14 @@ describe("files", () => {
   const files = [5, 1, 4, 4, 2].map((size, i) => ({ name: `f${i}`, size }));
   const namesOf = (hands) => hands.map((hand) => hand.map(({ name }) => name).join(" "));
 
-  it("are dealt by size, in any order of the list", () => {
+  it("are split by size, in any order of the list", () => {
     const expected = ["f0", "f2 f4", "f3 f1"];
-    assert.deepEqual(namesOf(deal(files, 3)), expected);
-    assert.deepEqual(namesOf(deal([...files].reverse(), 3)), expected);
+    assert.deepEqual(namesOf(splitFiles(files, 3)), expected);
+    assert.deepEqual(namesOf(splitFiles([...files].reverse(), 3)), expected);
   });
 
   it("are one each if there are as many jobs, and none for further jobs", () => {
-    assert.deepEqual(namesOf(deal(files, 5)), ["f0", "f2", "f3", "f4", "f1"]);
+    assert.deepEqual(namesOf(splitFiles(files, 5)), ["f0", "f2", "f3", "f4", "f1"]);
     assert.deepEqual(filesOf(files, { index: 6, count: 9 }), []);
     assert.deepEqual(filesOf(files, undefined), files);
   });

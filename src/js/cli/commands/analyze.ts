@@ -13,14 +13,14 @@ import {
   shardPath,
   targetOptions,
 } from "../analysis/analysis.js";
-import { analysisReport, metricOf } from "../analysis/report.js";
+import { analysisReport, metricOf } from "../analysis/analysis-report.js";
 import { readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { checkSelection, openInput, startCore } from "../input.js";
-import { filesOf, type Part, parsePart } from "../jobs/deal.js";
 import { peakMemory } from "../jobs/done.js";
 import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
+import { filesOf, type Part, parsePart } from "../jobs/split-files.js";
 import { isFile, isFolder, writeText } from "../output/files.js";
 import { checkPlace } from "../output/places.js";
 import { checkOutput, jsonText, writeReport } from "../output/report.js";

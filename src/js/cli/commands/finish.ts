@@ -7,7 +7,7 @@ import { readArguments } from "../arguments.js";
 import { EXIT, Failure } from "../failures.js";
 import { openInput, startCore } from "../input.js";
 import { type Done, donePath, firstDone, hashOfOutput, isThere, readDone } from "../jobs/done.js";
-import { modelOptions, readWish, type Wish } from "../jobs/wish.js";
+import { modelOptions, type QuantizeRequest, readRequest } from "../jobs/request.js";
 import { describe, isOfFinish, pathsOf, type Target, targetsOf, writeRest } from "../jobs/write.js";
 import { isFolder } from "../output/files.js";
 import { isPartialOf } from "../output/partial.js";
@@ -23,14 +23,14 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const isQuiet = args.has("quiet");
   const minSqnr = minSqnrOf(args);
   const first = await someDone(output);
-  const wish = await readWish(
+  const request = await readRequest(
     args.text("scheme"),
     args.text("plan"),
     first.options,
     "--scheme",
     signal,
   );
-  if (first.plan !== wish.plan) {
+  if (first.plan !== request.plan) {
     const problem = `the jobs had another ${args.has("plan") ? "plan" : "scheme"}`;
     throw new Failure(EXIT.different, `${output}: ${problem} (${basename(first.output.name)})`);
   }
@@ -38,15 +38,15 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const source = args.text("source") ?? (await sourceOf(first));
   const model = await openInput(source, signal, args);
   try {
-    const options = { ...modelOptions(wish.options), signal };
-    const result = await quantizeModel(model, wish.scheme, options);
+    const options = { ...modelOptions(request.options), signal };
+    const result = await quantizeModel(model, request.scheme, options);
     const { files } = result;
     const targets = await targetsOf(model, files, ({ name }) => join(output, name));
     const jobs = targets.filter(({ file }) => !isOfFinish(file));
     const choices = { isForced: args.has("force"), isQuiet };
     const description = await describe(output, source, files, choices, signal);
     const progress = new Progress(`checking ${output}`, isQuiet);
-    const checked = await checkAll(jobs, wish, args.has("sizes-only"), progress, signal);
+    const checked = await checkAll(jobs, request, args.has("sizes-only"), progress, signal);
     progress.clear();
     const problems = checked.filter((each) => typeof each === "string");
     if (problems.length > 0) {
@@ -88,7 +88,7 @@ async function sourceOf({ source }: Done): Promise<string> {
 /** Checks the file of each job. @returns done-files, and the problem of each file that is missing or wrong */
 async function checkAll(
   jobs: readonly Target[],
-  wish: Wish,
+  request: QuantizeRequest,
   isSizesOnly: boolean,
   progress: Progress,
   signal: AbortSignal,
@@ -99,7 +99,7 @@ async function checkAll(
   for (const { file, path, headerSha256, version } of jobs) {
     const done = await readDone(path);
     if (done === undefined) results.push(`${path}: its job has not finished`);
-    else if (done.job !== wish.job)
+    else if (done.job !== request.job)
       results.push(`${path}: made by another plan, option or version`);
     else if (done.source.headerSha256 !== headerSha256)
       results.push(`${path}: made of another source`);

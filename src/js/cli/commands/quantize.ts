@@ -13,9 +13,9 @@ import { parseScheme, type Scheme } from "../../models/scheme.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, usage } from "../failures.js";
 import { openInput, startCore } from "../input.js";
-import { filesOf, parsePart } from "../jobs/deal.js";
 import { type Done, type JobOptions, peakMemory } from "../jobs/done.js";
-import { hashOfFile, modelOptions, readWish, type Wish } from "../jobs/wish.js";
+import { hashOfFile, modelOptions, type QuantizeRequest, readRequest } from "../jobs/request.js";
+import { filesOf, parsePart } from "../jobs/split-files.js";
 import {
   describe,
   isOfFinish,
@@ -47,18 +47,24 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       "--verify reads the whole result: zeropoint finish --verify does it after the last job",
     );
   }
-  const wish = await readWish(scheme, args.text("plan"), await optionsOf(args), "SCHEME", signal);
+  const request = await readRequest(
+    scheme,
+    args.text("plan"),
+    await optionsOf(args),
+    "SCHEME",
+    signal,
+  );
   await startCore(args);
   const model = await openInput(file, signal, args);
   try {
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
     if (output !== undefined)
-      checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
+      checkEnding(args, output, model, request.options.format ?? defaultFormat(model.format));
     let total = 0;
     let isWritten = false;
-    const result = await quantizeModel(model, wish.scheme, {
-      ...modelOptions(wish.options),
+    const result = await quantizeModel(model, request.scheme, {
+      ...modelOptions(request.options),
       ...importanceOf(args),
       signal,
       onProgress: ({ done, total: all, name }) => {
@@ -100,10 +106,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       ...{ name: target.file.name, size: target.source?.size ?? target.file.size, target },
     }));
     const own = filesOf(sized, part).map(({ target }) => target);
-    const { todo, done, left } = await plannedWork(own, wish, isForced, signal);
+    const { todo, done, left } = await plannedWork(own, request, isForced, signal);
     total = jobs.length > 1 ? inputBytes(todo) : 0;
     const written: Done[] = [...done];
-    for (const target of todo) written.push(await writeTarget(target, wish, file, signal));
+    for (const target of todo) written.push(await writeTarget(target, request, file, signal));
     const { seconds } = progress;
     const check = async (): Promise<number> => {
       isWritten = true;
@@ -121,7 +127,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       description === undefined
         ? await check()
         : await writeRest(description, written, signal, check);
-    tell(args, report, { written, todo, done, left, seconds, output, wish });
+    tell(args, report, { written, todo, done, left, seconds, output, request });
     return code;
   } finally {
     await model.close();
@@ -255,7 +261,7 @@ interface Result {
   readonly left: number;
   readonly seconds: number;
   readonly output: string;
-  readonly wish: Wish;
+  readonly request: QuantizeRequest;
 }
 
 function tell(args: Arguments, report: QuantizeReport, result: Result): void {

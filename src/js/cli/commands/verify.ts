@@ -1,6 +1,6 @@
 // zeropoint verify: a quantized model, derived again from its source.
 
-import type { SchemePlan } from "../../models/quantize/wish.js";
+import type { SchemePlan } from "../../models/quantize/scheme-choice.js";
 import type { Difference } from "../../models/verify/difference.js";
 import type { TiedTensor, Verification } from "../../models/verify/types.js";
 import { verify } from "../../models/verify/verify.js";
@@ -8,7 +8,7 @@ import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { openInput, readText, startCore } from "../input.js";
 import { parseJson } from "../jobs/json.js";
-import { readPlan } from "../jobs/wish.js";
+import { readPlan } from "../jobs/request.js";
 import { writeText } from "../output/files.js";
 import { checkPlace, noteInputPath } from "../output/places.js";
 import { Progress } from "../output/progress.js";

@@ -1,4 +1,4 @@
-// The files of a model, which are dealt to jobs, with hashes of their headers and the versions of their bytes.
+// The files of a model, which are split among jobs, with hashes of their headers and the versions of their bytes.
 
 import { createHash } from "node:crypto";
 import type { OnnxTensor } from "../../formats/onnx/tensor.js";
@@ -6,7 +6,7 @@ import type { FileTensor } from "../../formats/source.js";
 import type { ModelDocument } from "../../models/open/document.js";
 import { documentOf, type Model } from "../../models/open/model.js";
 import type { ModelFile } from "../../models/open/versions.js";
-import type { Sized } from "./deal.js";
+import type { Sized } from "./split-files.js";
 
 /** A file of a model. */
 export interface SourceFile extends Sized {

@@ -28,8 +28,8 @@ import {
   writeDescribed,
   writeDone,
 } from "./done.js";
+import type { QuantizeRequest } from "./request.js";
 import { hashOf, type SourceFile, sourceFiles, versionOfAll } from "./sources.js";
-import type { Wish } from "./wish.js";
 
 /** A file to write, and its source. */
 export interface Target {
@@ -65,11 +65,15 @@ export async function targetsOf(
 export const isOfFinish = ({ name }: { readonly name: string }): boolean => name.endsWith(".json");
 
 /** A target whose output exists, was written by the same job of the same bytes, and is as that job wrote it. */
-async function doneOf(target: Target, wish: Wish, signal: AbortSignal): Promise<Done | undefined> {
+async function doneOf(
+  target: Target,
+  request: QuantizeRequest,
+  signal: AbortSignal,
+): Promise<Done | undefined> {
   const done = await readDone(target.path);
   const isSame =
     done !== undefined &&
-    done.job === wish.job &&
+    done.job === request.job &&
     done.source.headerSha256 === target.headerSha256 &&
     target.version !== undefined &&
     done.source.version === target.version &&
@@ -83,9 +87,9 @@ async function doneOf(target: Target, wish: Wish, signal: AbortSignal): Promise<
  * The key of a file's bytes, by which a run continues an interrupted one. A source without a version, such as standard
  * input, has no key, because its values may change between runs.
  */
-function keyOf({ headerSha256, version }: Target, wish: Wish): string | undefined {
+function keyOf({ headerSha256, version }: Target, request: QuantizeRequest): string | undefined {
   if (version === undefined) return undefined;
-  return hashOf([wish.job, headerSha256, version]).slice(0, 16);
+  return hashOf([request.job, headerSha256, version]).slice(0, 16);
 }
 
 /** The files to write, and the finished ones. */
@@ -102,7 +106,7 @@ export interface Work {
  */
 export async function plannedWork(
   targets: readonly Target[],
-  wish: Wish,
+  request: QuantizeRequest,
   isForced: boolean,
   signal: AbortSignal,
 ): Promise<Work> {
@@ -111,13 +115,16 @@ export async function plannedWork(
   for (const target of targets) {
     // In this order: another worker may finish the file now, and writes its done-file first.
     const place = await checkPlace(target.path, isForced).catch((error: unknown) => error);
-    const found = isForced ? undefined : await doneOf(target, wish, signal);
+    const found = isForced ? undefined : await doneOf(target, request, signal);
     if (found === undefined && place !== undefined) throw place;
     if (found === undefined) todo.push(target);
     else done.push(found);
   }
   const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
-  const left = todo.reduce((sum, target) => sum + leftBytes(target.path, keyOf(target, wish)), 0);
+  const left = todo.reduce(
+    (sum, target) => sum + leftBytes(target.path, keyOf(target, request)),
+    0,
+  );
   if (todo.length > 0) await checkRoom(todo[0].path, bytes - left);
   return { todo, done, left };
 }
@@ -129,14 +136,14 @@ export async function plannedWork(
  */
 export async function writeTarget(
   target: Target,
-  wish: Wish,
+  request: QuantizeRequest,
   model: string,
   signal: AbortSignal,
 ): Promise<Done> {
   const start = performance.now();
   const { file, path, source, headerSha256, version } = target;
   let done: Done | undefined;
-  const key = keyOf(target, wish);
+  const key = keyOf(target, request);
   const onComplete = async (written: Written): Promise<void> => {
     if (written.size !== file.size) {
       const problem = `has ${written.size} bytes instead of ${file.size}`;
@@ -144,9 +151,9 @@ export async function writeTarget(
     }
     done = {
       version: 1,
-      job: wish.job,
-      plan: wish.plan,
-      options: wish.options,
+      job: request.job,
+      plan: request.plan,
+      options: request.options,
       source: { model, path: resolve(model), name: source?.name, headerSha256, version },
       output: { name: file.name, ...written },
       peakMemory: peakMemory(),

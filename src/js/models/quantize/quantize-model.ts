@@ -28,6 +28,12 @@ import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
 import { parseForTarget } from "./safetensors/schemes.js";
+import {
+  readSchemeChoice,
+  type SchemeFunction,
+  type SchemeParser,
+  type SchemePlan,
+} from "./scheme-choice.js";
 import type {
   Assignment,
   Job,
@@ -36,10 +42,9 @@ import type {
   QuantizeModelResult,
   QuantizeProgress,
   QuantizeReport,
-  Wish,
+  SchemeChoice,
   Writer,
 } from "./types.js";
-import { readWish, type SchemeFunction, type SchemeParser, type SchemePlan } from "./wish.js";
 
 /** Options of `quantizeModel`. */
 export interface QuantizeModelOptions {
@@ -199,7 +204,7 @@ export async function quantizeModel(
   /** A tensor as the choice of its scheme sees it. */
   const chosen = (tensor: ModelTensor): ModelTensor =>
     requantize && isReadableQuantized(tensor) ? asFloat(tensor, floatType) : tensor;
-  const wish = await readWish(where, model, scheme, parse, chosen);
+  const choice = await readSchemeChoice(where, model, scheme, parse, chosen);
   const isDynamic =
     (target === "compressed-tensors" && isDynamicPreset(scheme)) ||
     (target === TRANSFORMERS_JS && isDynamicDType(scheme));
@@ -211,11 +216,11 @@ export async function quantizeModel(
     isDynamic ? "dynamic" : "float32",
   );
   const progress = new Progress(onProgress);
-  const assign = assigner(wish, parse);
+  const assign = assigner(choice, parse);
   /** Names of tensors that get a scheme, before the writer has its say. */
   const wanted = new Set<string>();
   const job: Job = {
-    ...{ where, core, model, document, wish, target, activations, pure, imatrix, signal },
+    ...{ where, core, model, document, choice, target, activations, pure, imatrix, signal },
     ...{ verifyWith, verifyInputs, verifySizes, ...ofTensors, requantize },
     assign: (tensor) => {
       const assignment = assign(chosen(model.tensors.get(tensor.name) ?? tensor));
@@ -234,7 +239,7 @@ export async function quantizeModel(
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
   const notes = [
     ...[...written.notes, ...keptNotes(rows, wanted, bytesBefore)],
-    ...[...quantizedNotes(model, rows, wish), ...notesOf(wish, model)],
+    ...[...quantizedNotes(model, rows, choice), ...notesOf(choice, model)],
     ...unreadableNotes(document),
   ];
   const outputs = fieldOf(written, "outputs");
@@ -288,8 +293,12 @@ function keptNotes(
 }
 
 /** Weights that were quantized before: how many were quantized again, and how many are kept. */
-function quantizedNotes(model: Model, rows: readonly QuantizedRow[], wish: Wish): string[] {
-  const isKeep = wish.kind === "uniform" && wish.name.toLowerCase() === "keep";
+function quantizedNotes(
+  model: Model,
+  rows: readonly QuantizedRow[],
+  choice: SchemeChoice,
+): string[] {
+  const isKeep = choice.kind === "uniform" && choice.name.toLowerCase() === "keep";
   const own = rows.filter(({ name }) => {
     const tensor = model.tensors.get(name);
     return tensor !== undefined && isReadableQuantized(tensor);
@@ -298,7 +307,7 @@ function quantizedNotes(model: Model, rows: readonly QuantizedRow[], wish: Wish)
   const kept = own.filter(({ scheme }) => scheme === "keep").length;
   const count = (weights: number): string => (weights === 1 ? "1 weight" : `${weights} weights`);
   const notes: string[] = [];
-  if (kept > 0 && wish.kind === "uniform") {
+  if (kept > 0 && choice.kind === "uniform") {
     notes.push(
       `${count(kept)} of the model are quantized already and not quantized again; requantize: true does that`,
     );
@@ -320,16 +329,16 @@ function unreadableNotes({ unreadable }: ModelDocument): string[] {
 }
 
 /** Names of a plan that the model does not have. */
-function notesOf(wish: Wish, model: Model): string[] {
-  if (wish.kind === "uniform") return [];
-  const unknown = [...wish.schemes.keys()].filter((name) => !model.tensors.has(name));
+function notesOf(choice: SchemeChoice, model: Model): string[] {
+  if (choice.kind === "uniform") return [];
+  const unknown = [...choice.schemes.keys()].filter((name) => !model.tensors.has(name));
   if (unknown.length === 0) return [];
   const some = unknown.slice(0, 3).map(show).join(", ");
   return [`${unknown.length} names of the plan are not in the model: ${some}`];
 }
 
 /** The scheme of each tensor. */
-function assigner(wish: Wish, parse: SchemeParser): (tensor: ModelTensor) => Assignment {
+function assigner(choice: SchemeChoice, parse: SchemeParser): (tensor: ModelTensor) => Assignment {
   const keep = (reason: string, isExplicit = false): Assignment => ({
     scheme: { kind: "keep", name: "keep" },
     isExplicit,
@@ -337,19 +346,19 @@ function assigner(wish: Wish, parse: SchemeParser): (tensor: ModelTensor) => Ass
   });
   let uniform: Scheme | undefined;
   return (tensor) => {
-    if (wish.kind === "uniform") {
-      uniform ??= parse("scheme", wish.name);
+    if (choice.kind === "uniform") {
+      uniform ??= parse("scheme", choice.name);
       const reason = uniform.kind === "keep" ? "scheme keep" : keptReason(tensor);
       return reason === undefined ? { scheme: uniform, isExplicit: false } : keep(reason);
     }
-    const scheme = wish.schemes.get(tensor.name);
+    const scheme = choice.schemes.get(tensor.name);
     const refused = refusedReason(tensor);
     if (refused !== undefined) return keep(refused);
     if (scheme === undefined) {
-      return keep(wish.kind === "plan" ? "not in the plan" : "the function names no scheme");
+      return keep(choice.kind === "plan" ? "not in the plan" : "the function names no scheme");
     }
-    const reason = wish.reasons.get(tensor.name);
-    if (scheme.kind === "keep") return keep(reason ?? `kept by the ${wish.kind}`, true);
+    const reason = choice.reasons.get(tensor.name);
+    if (scheme.kind === "keep") return keep(reason ?? `kept by the ${choice.kind}`, true);
     return { scheme, isExplicit: true, ...(reason === undefined ? {} : { reason }) };
   };
 }

@@ -103,8 +103,8 @@ export interface Assignment {
   readonly reason?: string;
 }
 
-/** The wish of the user, as far as it can be read without knowing the format. */
-export type Wish =
+/** The choice of the user, as far as it can be read without knowing the format. */
+export type SchemeChoice =
   /** One name for the whole model. A GGUF writer reads it as a type of llama-quantize. */
   | { readonly kind: "uniform"; readonly name: string }
   /** From a plan or a function: names of schemes by tensor, and reasons of a plan. */
@@ -144,7 +144,7 @@ export interface Job {
   readonly core: KeptCore;
   readonly model: Model;
   readonly document: ModelDocument;
-  readonly wish: Wish;
+  readonly choice: SchemeChoice;
   readonly target: string | undefined;
   /** What inputs of layers become while the model runs: "dynamic" is for compressed-tensors and ONNX. */
   readonly activations: "float32" | "dynamic";
@@ -163,7 +163,7 @@ export interface Job {
   readonly verifySizes: Readonly<Record<string, number>> | undefined;
   readonly signal: PlatformAbortSignal | undefined;
   /**
-   * The scheme of a tensor by the wish and by selection.ts. A uniform name is read as a scheme name at the first call.
+   * The scheme of a tensor by the choice and by selection.ts. A uniform name is read as a scheme name at the first call.
    * @throws {RangeError} `ZP_INVALID_SCHEME`
    */
   assign(tensor: ModelTensor): Assignment;

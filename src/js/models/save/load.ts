@@ -21,7 +21,7 @@ import {
   STRUCTURE_VERSION,
   StructureReader,
 } from "../structure/structure.js";
-import { type Loaded, readThing } from "./things.js";
+import { type Loaded, readSaveable } from "./saveable.js";
 
 /** Options of `load`. */
 export interface LoadOptions {
@@ -91,7 +91,7 @@ export async function loadOn(
 
 function readAll(reader: StructureReader, structure: unknown): Loaded {
   try {
-    const thing = readThing(reader, "", structure);
+    const thing = readSaveable(reader, "", structure);
     reader.end();
     return thing;
   } catch (error) {

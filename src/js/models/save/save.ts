@@ -4,7 +4,7 @@ import type { PlatformByteStream } from "../../base/platform.js";
 import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
 import { streamOf } from "../byte-stream.js";
 import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "../structure/structure.js";
-import { type Saveable, writeThing } from "./things.js";
+import { type Saveable, writeSaveable } from "./saveable.js";
 
 /**
  * Writes a thing as one safetensors file, which `load` restores with the same bits and Python's `safetensors`
@@ -33,7 +33,7 @@ import { type Saveable, writeThing } from "./things.js";
  */
 export function save(thing: Saveable): PlatformByteStream {
   const writer = new FileWriter("save");
-  const structure = { version: STRUCTURE_VERSION, thing: writeThing(writer, "", thing) };
+  const structure = { version: STRUCTURE_VERSION, thing: writeSaveable(writer, "", thing) };
   const metadata = [[STRUCTURE_KEY, JSON.stringify(structure)]] as const;
   return streamOf(writeSafetensors(layoutSafetensors(writer.tensors, metadata)));
 }

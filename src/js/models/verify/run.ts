@@ -11,7 +11,7 @@ import type { FileTensor } from "../../formats/source.js";
 import { sameShape, sizeOf } from "../../tensor/shape.js";
 import { documentOf, Model, weightsOf } from "../open/model.js";
 import { openModel } from "../open/open.js";
-import type { SchemePlan } from "../quantize/wish.js";
+import type { SchemePlan } from "../quantize/scheme-choice.js";
 import { parseScheme } from "../scheme.js";
 import { gatherRuns, valueSourceOf } from "../weights/values.js";
 import { compareBytes, type ExamineUnit } from "./bytes.js";

@@ -8,7 +8,7 @@ import type * as instance from "../../instance.js";
 import * as library from "../../library.js";
 import { load } from "../../models/save/load.js";
 import { save } from "../../models/save/save.js";
-import type { Saveable } from "../../models/save/things.js";
+import type { Saveable } from "../../models/save/saveable.js";
 import { measurePart } from "../../quantize/metrics.js";
 import * as search from "../../search.js";
 import * as torch from "../../torch.js";

@@ -35,7 +35,7 @@ const DEFAULT_IMATRIX = "imatrix.gguf";
  * other formats a container of weights.
  */
 export const writeGguf: Writer = async (job) => {
-  const { where, core, document, wish, target, pure } = job;
+  const { where, core, document, choice, target, pure } = job;
   const { tokenEmbeddingType, outputTensorType, tensorTypes } = job;
   if (target !== undefined) {
     throw rangeError(
@@ -44,7 +44,7 @@ export const writeGguf: Writer = async (job) => {
       `options.target must be absent for GGUF, got ${show(target)}`,
     );
   }
-  const fileType = wish.kind === "uniform" ? parseFileType(wish.name) : undefined;
+  const fileType = choice.kind === "uniform" ? parseFileType(choice.name) : undefined;
   const isLlama = document.format === "gguf" && fileType !== undefined;
   const ofLlama = { pure: pure || undefined, tokenEmbeddingType, outputTensorType, tensorTypes };
   for (const [name, value] of Object.entries(ofLlama)) {
@@ -52,7 +52,8 @@ export const writeGguf: Writer = async (job) => {
     const problem = `options.${name} needs a GGUF model and a type of llama-quantize as scheme`;
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
-  if (document.format === "gguf" && wish.kind === "uniform") checkName(where, wish.name, fileType);
+  if (document.format === "gguf" && choice.kind === "uniform")
+    checkName(where, choice.name, fileType);
   const importance = await openImportance(job);
   if (!isLlama) return writePlain(job, importance);
   const typeOf = (name: string, given: unknown): FileDType | undefined =>
@@ -152,10 +153,10 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
   const notes = isContainer
     ? ["A container of weights: no engine runs it as a language model."]
     : [];
-  const { wish } = job;
+  const { choice } = job;
   return written(
     job,
-    wish.kind === "uniform" ? wish.name.toLowerCase() : "quantized",
+    choice.kind === "uniform" ? choice.name.toLowerCase() : "quantized",
     conversion,
     notes,
   );

@@ -5,15 +5,15 @@ import { isNpyDType, npyHeader, writeNpy } from "../../../formats/npy.js";
 import { sizeOfNpz, writeNpz } from "../../../formats/npz/write.js";
 import type { WritableTensor } from "../../../formats/source.js";
 import type { Advance } from "../../weights/slabs.js";
-import { type Item, itemsOf } from "../items.js";
-import { convert, keep, toHalf } from "../kept.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
+import { type SourceTensor, sourceFileOf } from "../source-tensors.js";
 import type { Job, OutputFile, QuantizedRow, Section, Writer } from "../types.js";
+import { convert, keep, toHalf } from "../unquantized.js";
 
 /** Writes one npz file of all tensors. */
 export const writeNpzModel: Writer = async (job) => {
-  const { file, items } = itemsOf(job);
-  const { parts, rows } = partsOf(job, "npz", items);
+  const { file, tensors } = sourceFileOf(job);
+  const { parts, rows } = partsOf(job, "npz", tensors);
   const written = (advance: Advance): WritableTensor[] =>
     parts.map((part) => ({ ...part, bytes: () => part.stream(advance) }));
   const size = sizeOfNpz(written(() => {}));
@@ -29,12 +29,12 @@ export const writeNpzModel: Writer = async (job) => {
 
 /** Writes an npy file of a model's only tensor. */
 export const writeNpyModel: Writer = async (job) => {
-  const { file, items } = itemsOf(job);
-  if (items.length !== 1) {
-    const problem = `npy holds one tensor, and the model has ${items.length}; npz holds any number`;
+  const { file, tensors } = sourceFileOf(job);
+  if (tensors.length !== 1) {
+    const problem = `npy holds one tensor, and the model has ${tensors.length}; npz holds any number`;
     throw rangeError("ZP_INVALID_OPTION", job.where, `options.format: ${problem}`);
   }
-  const { parts, rows } = partsOf(job, "npy", items);
+  const { parts, rows } = partsOf(job, "npy", tensors);
   const [part] = parts;
   const written = (advance: Advance): WritableTensor => ({
     ...part,
@@ -56,10 +56,10 @@ export const writeNpyModel: Writer = async (job) => {
 function partsOf(
   job: Job,
   format: string,
-  items: readonly Item[],
+  tensors: readonly SourceTensor[],
 ): { parts: OutputTensor[]; rows: QuantizedRow[] } {
   const rows: QuantizedRow[] = [];
-  const parts = items.map(({ tensor, file, values, bytesBefore = 0 }) => {
+  const parts = tensors.map(({ tensor, file, values, bytesBefore = 0 }) => {
     const { name } = tensor;
     const { scheme, reason } = job.assign(tensor);
     if (scheme.kind === "linear" || scheme.kind === "block") {

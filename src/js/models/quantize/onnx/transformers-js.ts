@@ -13,11 +13,11 @@ import { TRANSFORMERS_DTYPES as DTYPES } from "./dtypes.js";
  * @throws {RangeError} `ZP_INVALID_SCHEME` for schemes that have no name there, and for more than one
  */
 export function suffixOf(
-  { where, wish, model }: Job,
+  { where, choice, model }: Job,
   rows: readonly QuantizedRow[],
   schemes: ReadonlyMap<string, Scheme>,
 ): string {
-  const asked = wish.kind === "uniform" ? wish.name.toLowerCase() : "";
+  const asked = choice.kind === "uniform" ? choice.name.toLowerCase() : "";
   const isHalf = [...model.tensors.values()].some(({ dtype }) => dtype === "float16");
   if (asked === "q4f16" && !isHalf) {
     const problem =

@@ -2,8 +2,8 @@
 
 import { compareText } from "../../../formats/source.js";
 import type { LinearScheme } from "../../scheme.js";
-import type { Entry } from "./parts.js";
 import { presetOf } from "./presets.js";
+import type { Entry } from "./weight-layout.js";
 
 type JSONObject = { readonly [name: string]: unknown };
 

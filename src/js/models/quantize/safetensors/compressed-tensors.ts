@@ -12,11 +12,11 @@ import { encodeCodes, encodeParams } from "../../weights/slabs.js";
 import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
-import type { Wish } from "../types.js";
+import type { SchemeChoice } from "../types.js";
 import { configOf } from "./compressed-config.js";
-import { isAnyQuantized, type Layout, metadataWith, type Weight } from "./parts.js";
 import { compressedEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
+import { isAnyQuantized, type Layout, metadataWith, type Weight } from "./weight-layout.js";
 
 /** Bits of a scheme's codes. */
 export const bitsOf = ({ dtype }: LinearScheme): number => Number(/\d+/.exec(dtype)?.[0]);
@@ -35,10 +35,10 @@ export const moduleOf = (name: string): string | undefined => /^(.+)\.weight$/.e
  * Which weights have their inputs quantized per token, if activations are dynamic: those of 8 bits without groups
  * (W8A8), so that a plan may also have weights for float inputs (W4A16); all weights if there are none of these.
  */
-export function dynamicSchemes(wish: Wish): (scheme: LinearScheme) => boolean {
+export function dynamicSchemes(choice: SchemeChoice): (scheme: LinearScheme) => boolean {
   const isW8A8 = (scheme: Scheme): boolean =>
     scheme.kind === "linear" && bitsOf(scheme) === 8 && scheme.granularity !== "group";
-  const isMixed = wish.kind !== "uniform" && [...wish.schemes.values()].some(isW8A8);
+  const isMixed = choice.kind !== "uniform" && [...choice.schemes.values()].some(isW8A8);
   return isMixed ? isW8A8 : () => true;
 }
 

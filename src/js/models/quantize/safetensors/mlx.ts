@@ -10,9 +10,9 @@ import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import { bitsOf, moduleOf, RowPacker, refuseScheme, scaleDTypeOf } from "./compressed-tensors.js";
-import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./parts.js";
 import { mlxEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
+import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./weight-layout.js";
 
 /** Modules of mlx-lm that hold the matrices of all experts in one tensor. */
 const STACKED = /(^|\.)(switch_\w+|experts)\./;

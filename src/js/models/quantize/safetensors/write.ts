@@ -16,11 +16,10 @@ import type { LinearScheme, Scheme } from "../../scheme.js";
 import { type Advance, HeldParams } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
-import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
-import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
 import { asFloat, floatTypeOf, LEFT_OUT } from "../requantize.js";
+import { type SourceFile, type SourceTensor, shardsOf, sourceFileOf } from "../source-tensors.js";
 import type {
   Assignment,
   FileParts,
@@ -31,20 +30,21 @@ import type {
   Writer,
   Written,
 } from "../types.js";
+import { convert, keep, toHalf } from "../unquantized.js";
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig, removeQuantization } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
-import { type Entry, isAnyQuantized, type Layout } from "./parts.js";
+import { type Entry, isAnyQuantized, type Layout } from "./weight-layout.js";
 import { zeropointLayout } from "./zeropoint.js";
 
 const INDEX = "model.safetensors.index.json";
 
-function layoutOf({ where, core: kept, target, activations, wish }: Job): Layout {
+function layoutOf({ where, core: kept, target, activations, choice }: Job): Layout {
   const targets = ["zeropoint", "compressed-tensors", "mlx"] as const;
   const name = checkChoice(where, "options.target", target, targets, "zeropoint");
   const core = kept(where);
   if (name === "compressed-tensors") {
-    const isDynamic = activations === "dynamic" ? dynamicSchemes(wish) : () => false;
+    const isDynamic = activations === "dynamic" ? dynamicSchemes(choice) : () => false;
     return compressedLayout(core, isDynamic);
   }
   return name === "mlx" ? mlxLayout(where, core) : zeropointLayout(core);
@@ -68,7 +68,7 @@ export const writeSafetensorsModel: Writer = async (job) => {
   } = document.format === "safetensors"
     ? shardsOf(job, document, isRewritten)
     : { files: [foreignOf(job)], rewritten: new Set<string>(), leftOut: [], isAnyLeft: false };
-  const names = new Set(sources.flatMap(({ items }) => items.map(({ file }) => file.name)));
+  const names = new Set(sources.flatMap(({ tensors }) => tensors.map(({ file }) => file.name)));
   const claim = (name: string): string => claimName(layout, names, name);
   const rows: QuantizedRow[] = leftOut.map(({ name, dtype, byteLength }) => ({
     ...{ name, from: dtype, scheme: LEFT_OUT, bytesBefore: byteLength, bytesAfter: 0 },
@@ -76,8 +76,8 @@ export const writeSafetensorsModel: Writer = async (job) => {
   }));
   const encoders = new Map<string, FileEncoder>();
   const made: Made = { rows, encoders, held: new HeldParams() };
-  const plans = sources.map(({ file, metadata, items }) => {
-    const entries = items.map((item) => entryOf(job, layout, views, item, claim, made));
+  const plans = sources.map(({ file, metadata, tensors }) => {
+    const entries = tensors.map((given) => entryOf(job, layout, views, given, claim, made));
     return { file, metadata, entries };
   });
   const files: OutputFile[] = [];
@@ -113,8 +113,8 @@ function notesOf(entries: readonly Entry[], views: WeightViews): string[] {
 }
 
 /** One file for the tensors of another format. */
-function foreignOf(job: Job): FileItems {
-  const { file, ...others } = itemsOf(job);
+function foreignOf(job: Job): SourceFile {
+  const { file, ...others } = sourceFileOf(job);
   return { file: `${file}.safetensors`, ...others };
 }
 
@@ -145,11 +145,11 @@ function entryOf(
   job: Job,
   layout: Layout,
   views: WeightViews,
-  item: Item,
+  given: SourceTensor,
   claim: (name: string) => string,
   { rows, encoders, held }: Made,
 ): Entry {
-  const { tensor, file, values, bytesBefore } = item;
+  const { tensor, file, values, bytesBefore } = given;
   const { name } = tensor;
   const { dtype } = file;
   const done = (

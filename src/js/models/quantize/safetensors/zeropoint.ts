@@ -15,7 +15,7 @@ import { encodeCodes, encodeParams } from "../../weights/slabs.js";
 import { type Groups, groupCount, groupsPerRow, ownEncoder } from "../../weights/slices.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
-import type { Entry, Layout, Weight } from "./parts.js";
+import type { Entry, Layout, Weight } from "./weight-layout.js";
 
 /** The node of a quantized tensor, as `save` writes it. */
 function nodeOf(weight: Weight, names: Record<string, string>): JSONNode {

@@ -12,7 +12,7 @@ import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
 
 /** A tensor of the source: what it is for the model, and the tensor of the file to copy. */
-export interface Item {
+export interface SourceTensor {
   readonly tensor: ModelTensor;
   readonly file: FileTensor;
   /** Its values; undefined for a part of a quantized tensor, which is copied. */
@@ -22,11 +22,11 @@ export interface Item {
 }
 
 /** A file to write, with the tensors of the source that go into it. */
-export interface FileItems {
+export interface SourceFile {
   /** Its name; without an extension, if the source is of another format. */
   readonly file: string;
   readonly metadata: ReadonlyMap<string, string>;
-  readonly items: readonly Item[];
+  readonly tensors: readonly SourceTensor[];
 }
 
 /** Bytes of all parts of a quantized tensor. */
@@ -34,8 +34,8 @@ const sizeOfParts = (files: ReadonlyMap<string, FileTensor>, weight: StoredWeigh
   Object.values(weight.parts).reduce((sum, part) => sum + (files.get(part)?.byteLength ?? 0), 0);
 
 /** The source's own files, and what becomes of weights that are quantized again. */
-export interface ShardItems {
-  readonly files: readonly FileItems[];
+export interface SourceShards {
+  readonly files: readonly SourceFile[];
   /** Names of weights that are written from their values. */
   readonly rewritten: ReadonlySet<string>;
   /** Tensors that are left out: scales of the activations of rewritten weights. */
@@ -55,7 +55,7 @@ export function shardsOf(
   { where, core, model, document }: Job,
   own: SafetensorsDocument,
   isRewritten: (weight: ModelTensor) => boolean,
-): ShardItems {
+): SourceShards {
   const byPart = new Map<string, { readonly weight: StoredWeight; readonly isFirst: boolean }>();
   const rewritten = new Set<string>();
   const modules = new Set<string>();
@@ -80,7 +80,7 @@ export function shardsOf(
     if (modules.has(module) && isOfActivations(last)) return true;
     return rewritten.size > 0 && !hasFloat8 && FILE_MARKER.test(name);
   };
-  const itemOf = (each: FileTensor): readonly Item[] => {
+  const sourceTensorsOf = (each: FileTensor): readonly SourceTensor[] => {
     const part = byPart.get(each.name);
     if (part === undefined) {
       if (isLeftOut(each.name)) {
@@ -106,7 +106,7 @@ export function shardsOf(
   };
   const files = own.shards.map(({ file, metadata, tensors }) => ({
     ...{ file, metadata: withoutModules(metadata, modules) },
-    items: [...tensors.values()].flatMap(itemOf),
+    tensors: [...tensors.values()].flatMap(sourceTensorsOf),
   }));
   return { files, rewritten, leftOut, isAnyLeft };
 }
@@ -130,7 +130,7 @@ function withoutModules(
 }
 
 /** All tensors for one file of another format; quantized ones as float32. */
-export function itemsOf({ where, model, document }: Job): FileItems {
+export function sourceFileOf({ where, model, document }: Job): SourceFile {
   const name = document.fileName?.replace(/\.[^.]*$/, "") || "model";
   const metadata = new Map<string, string>();
   for (const [key, value] of model.metadata) {
@@ -139,7 +139,7 @@ export function itemsOf({ where, model, document }: Job): FileItems {
     }
   }
   const weights = weightsOf(model);
-  const items = Array.from(model.tensors.values(), (tensor): Item => {
+  const tensors = Array.from(model.tensors.values(), (tensor): SourceTensor => {
     const weight = weights.get(tensor.name);
     const refusal = weight && fieldOf(weight, "refusal");
     if (refusal !== undefined) throw refusal(where);
@@ -156,7 +156,7 @@ export function itemsOf({ where, model, document }: Job): FileItems {
     const recoded = { ...(file as FileTensor), name, shape, dtype: tensor.dtype };
     return { tensor: own, file: recoded, values, bytesBefore };
   });
-  return { file: name, metadata, items };
+  return { file: name, metadata, tensors };
 }
 
 const plain = ({ name, shape, dtype, byteLength }: FileTensor): ModelTensor => ({

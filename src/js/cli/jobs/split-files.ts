@@ -1,4 +1,4 @@
-// Files dealt to jobs: by size, the same on every machine.
+// Files split among jobs: by size, the same on every machine.
 
 import { usage } from "../failures.js";
 
@@ -33,16 +33,16 @@ export interface Sized {
 export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
-/** Deals files to jobs: the largest first, each to the job with the fewest bytes; ties by name, then to the first job. */
-export function deal<File extends Sized>(files: readonly File[], count: number): File[][] {
-  const hands: File[][] = Array.from({ length: Math.min(count, files.length) }, () => []);
-  const loads = hands.map(() => 0);
+/** Splits files among jobs: the largest first, each to the job with the fewest bytes; ties by name, then to the first job. */
+export function splitFiles<File extends Sized>(files: readonly File[], count: number): File[][] {
+  const shares: File[][] = Array.from({ length: Math.min(count, files.length) }, () => []);
+  const loads = shares.map(() => 0);
   for (const file of [...files].sort((a, b) => b.size - a.size || byName(a, b))) {
     const least = loads.indexOf(Math.min(...loads));
-    hands[least].push(file);
+    shares[least].push(file);
     loads[least] += file.size;
   }
-  return hands;
+  return shares;
 }
 
 /** The files of one job; with more jobs than files, the last jobs have none. */
@@ -50,4 +50,4 @@ export const filesOf = <File extends Sized>(
   files: readonly File[],
   part: Part | undefined,
 ): readonly File[] =>
-  part === undefined ? files : (deal(files, part.count)[part.index - 1] ?? []);
+  part === undefined ? files : (splitFiles(files, part.count)[part.index - 1] ?? []);

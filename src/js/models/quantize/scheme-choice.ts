@@ -7,7 +7,7 @@ import { checkObject } from "../../base/options.js";
 import type { Model, ModelTensor } from "../open/model.js";
 import type { Scheme } from "../scheme.js";
 import { refusedReason } from "../selection.js";
-import type { Wish } from "./types.js";
+import type { SchemeChoice } from "./types.js";
 
 /** A plan, as far as `quantizeModel` reads it. */
 export interface SchemePlan {
@@ -26,18 +26,18 @@ export type SchemeFunction = (
 export type SchemeParser = (argument: string, name: unknown) => Scheme;
 
 /**
- * Reads the wish.
+ * Reads the choice.
  * @param chosen  a tensor as the choice of its scheme sees it
  * @throws {TypeError} `ZP_INVALID_SCHEME` for another kind of value
  * @throws {RangeError} `ZP_INVALID_SCHEME` for names that no scheme has; `ZP_INVALID_MODEL` for a plan of another model
  */
-export async function readWish(
+export async function readSchemeChoice(
   where: string,
   model: Model,
   given: unknown,
   parse: SchemeParser,
   chosen: (tensor: ModelTensor) => ModelTensor,
-): Promise<Wish> {
+): Promise<SchemeChoice> {
   if (typeof given === "string") return { kind: "uniform", name: given };
   if (typeof given === "function") {
     return await askEach(where, model, given as SchemeFunction, parse, chosen);
@@ -61,7 +61,7 @@ function readPlan(
   given: unknown,
   reasonsGiven: unknown,
   parse: SchemeParser,
-): Wish {
+): SchemeChoice {
   const schemes = new Map<string, Scheme>();
   for (const [name, scheme] of Object.entries(checkObject(where, "plan.schemes", given))) {
     schemes.set(name, parse(`plan.schemes[${JSON.stringify(name)}]`, scheme));
@@ -84,7 +84,7 @@ async function askEach(
   choose: SchemeFunction,
   parse: SchemeParser,
   chosen: (tensor: ModelTensor) => ModelTensor,
-): Promise<Wish> {
+): Promise<SchemeChoice> {
   const schemes = new Map<string, Scheme>();
   for (const [name, tensor] of model.tensors) {
     if (refusedReason(chosen(tensor)) !== undefined) continue;

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { QuantizeModelOptions } from "../../models/quantize/quantize-model.js";
-import type { SchemePlan } from "../../models/quantize/wish.js";
+import type { SchemePlan } from "../../models/quantize/scheme-choice.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { readText } from "../input.js";
 import { noteInputPath } from "../output/places.js";
@@ -13,7 +13,7 @@ import { hasFields, parseJson } from "./json.js";
 import { hashOf } from "./sources.js";
 
 /** The order for a quantized model. */
-export interface Wish {
+export interface QuantizeRequest {
   readonly scheme: string | SchemePlan;
   readonly options: JobOptions;
   /** Hash of the plan's schemes, or of the scheme's name. */
@@ -23,13 +23,13 @@ export interface Wish {
 }
 
 /** @param planPath  instead of a scheme @throws {Failure} unless there is exactly one of the two */
-export async function readWish(
+export async function readRequest(
   scheme: string | undefined,
   planPath: string | undefined,
   options: JobOptions,
   names: string,
   signal: AbortSignal,
-): Promise<Wish> {
+): Promise<QuantizeRequest> {
   if ((scheme === undefined) === (planPath === undefined)) {
     const problem = scheme === undefined ? "one of them is needed" : "both are given";
     throw usage(`${names} and --plan say how to quantize: ${problem}`);

@@ -90,7 +90,7 @@ export type Loaded =
   | readonly Loaded[];
 
 /** Writes a thing. */
-export function writeThing(writer: FileWriter, path: string, thing: unknown): JSONNode {
+export function writeSaveable(writer: FileWriter, path: string, thing: unknown): JSONNode {
   if (thing instanceof QuantizedModel) return writeQuantizedModel(writer, path, thing);
   if (thing instanceof PreparedModel) return writePrepared(writer, path, thing);
   if (thing instanceof Layer) return writeLayer(writer, path, thing);
@@ -104,7 +104,7 @@ export function writeThing(writer: FileWriter, path: string, thing: unknown): JS
   if (typeof thing === "object" && thing !== null && !(OWN in thing)) {
     if (Array.isArray(thing)) {
       const items = Array.from(thing as unknown[], (item, i) =>
-        writer.inside(() => writeThing(writer, joined(path, String(i)), item)),
+        writer.inside(() => writeSaveable(writer, joined(path, String(i)), item)),
       );
       return { kind: "list", items };
     }
@@ -112,7 +112,7 @@ export function writeThing(writer: FileWriter, path: string, thing: unknown): JS
     if (isPlainObject(thing)) {
       const items = Object.entries(thing).map(([name, item]) => [
         name,
-        writer.inside(() => writeThing(writer, joined(path, name), item)),
+        writer.inside(() => writeSaveable(writer, joined(path, name), item)),
       ]);
       return { kind: "collection", items } as JSONNode;
     }
@@ -145,7 +145,7 @@ const READERS: Readonly<Record<string, Read>> = {
 };
 
 /** Reads a thing. */
-export function readThing(reader: StructureReader, path: string, value: unknown): Loaded {
+export function readSaveable(reader: StructureReader, path: string, value: unknown): Loaded {
   const kind = (value as { kind?: unknown } | null | undefined)?.kind;
   if (typeof kind !== "string") throw reader.fail(`${path}.kind`, "a kind of things", kind);
   if (isLayerNode(value)) return readLayer(reader, path, value);
@@ -157,7 +157,7 @@ function readList(reader: StructureReader, path: string, value: unknown): readon
   const { items } = reader.fields(path, value, ["kind", "items"]);
   return reader.list(`${path}.items`, items).map((item, i) => {
     const at = `${path}.items[${i}]`;
-    return reader.inside(at, () => readThing(reader, at, item));
+    return reader.inside(at, () => readSaveable(reader, at, item));
   });
 }
 
@@ -173,7 +173,7 @@ function readCollection(
     const [key, item] = reader.list(at, entry);
     const name = reader.text(`${at}[0]`, key);
     if (Object.hasOwn(things, name)) throw reader.fail(at, "every name once", name);
-    const thing = reader.inside(at, () => readThing(reader, `${at}[1]`, item));
+    const thing = reader.inside(at, () => readSaveable(reader, `${at}[1]`, item));
     // Not an assignment: a name may be __proto__.
     const field = { value: thing, enumerable: true, configurable: true, writable: true };
     define(things, name, field);
