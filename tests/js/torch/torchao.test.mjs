@@ -7,7 +7,6 @@ import {
   chooseScaleFloat8,
   dequantizeAffine,
   dequantizeFloat8,
-  fakeQuantizeAffine,
   float8Row,
   int4Tinygemm,
   int8DynamicActivation,
