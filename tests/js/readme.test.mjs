@@ -36,6 +36,7 @@ after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 const ELSEWHERE = {
   "jsx A layer in React": "package/recipes.test.mjs",
   "js A Cloudflare Worker": "package/recipes.test.mjs",
+  "js A single file": "package/recipes.test.mjs",
   "html A strict content security policy": "package/recipes.test.mjs",
   "py Saving and loading": "engines/python-safetensors.test.mjs",
   "js An index kept in a page": "package/search-page.test.mjs",

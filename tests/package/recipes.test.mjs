@@ -1,7 +1,7 @@
 // Recipes of README and docs in the projects they are for, copied from the text.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -93,7 +93,7 @@ async function bundleWorker(project) {
   });
   const library = join(project, "node_modules", "zeropoint");
   const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
-  const binary = readFileSync(join(library, exports["./baseline.wasm"]));
+  const binary = readFileSync(join(library, exports["./baseline.wasm"].default));
   writeFiles(project, { "out/baseline.wasm": binary });
 }
 
@@ -146,6 +146,30 @@ describe("A recipe of README and docs", () => {
       printed.filter((line) => !line.includes("React DevTools")),
       ["tensor([127., 254.])", "tensor([254., 127.])", "removed"],
     );
+  });
+
+  it("bundles the package with one core into a single file", async () => {
+    const project = makeProject("single-file", {
+      tools: ["esbuild@0.25"],
+      files: {
+        "index.html": html("", '<script src="/out/main.js"></script>'),
+        "icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',
+        "main.js": readRecipe("A single file", "js"),
+      },
+    });
+    const { build } = await bundlerOf(project);
+    await build({
+      absWorkingDir: project,
+      entryPoints: ["main.js"],
+      outdir: "out",
+      bundle: true,
+      minify: true,
+      format: "iife",
+      loader: { ".wasm": "binary" },
+    });
+    assert.deepEqual(readdirSync(join(project, "out")), ["main.js"]);
+    assert.ok(statSync(join(project, "out", "main.js")).size < 350_000);
+    assert.deepEqual(await printedBy(project, 1), ["64,-127"]);
   });
 
   it("runs in Cloudflare's runtime, which compiles no WebAssembly at run time", async (t) => {
