@@ -15,6 +15,7 @@ import { alone } from "../process/alone.mjs";
 import { capture, Failure, root, run, runAsScript, step } from "../process/run.mjs";
 import { setUp } from "../toolchain/setup.mjs";
 import { embedBuilds } from "./embed.mjs";
+import { rollUpTypes } from "./types.mjs";
 
 const HELP = `
 npm run build [-- part ...]
@@ -85,6 +86,7 @@ export function buildJs() {
     if (!built.ok) throw new Failure(`tsc failed ${built.stderr}`.trim());
     removeStale(new Set(emitted.map((line) => resolve(root, line.slice("TSFILE: ".length)))));
     await bundleWorkers();
+    await rollUpTypes();
   });
 }
 
@@ -124,11 +126,11 @@ async function bundleWorker(name) {
   });
 }
 
-/** Removes files from dist/ whose source is gone; the core's and the page's folders are left alone. */
+/** Removes files from dist/ whose source is gone; the folders of the core, the page and the rolled-up types are left alone. */
 function removeStale(emitted, folder = dist) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (folder === dist && ["wasm", "web"].includes(entry.name)) continue;
+    if (folder === dist && ["types", "wasm", "web"].includes(entry.name)) continue;
     if (entry.isDirectory()) removeStale(emitted, path);
     else if (!emitted.has(path)) rmSync(path);
   }
@@ -181,6 +183,7 @@ async function buildApiPages() {
   const folder = join(root, "build", "api");
   const stamp = join(root, "build", "api-made-from");
   const sources = [
+    "docs",
     "src/js",
     "web/api",
     "web/build/api.mjs",

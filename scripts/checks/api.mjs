@@ -1,4 +1,4 @@
-// Writes the public interface, as declared in dist/, to tests/package/api: the exports of each entry of the
+// Writes the public interface, as declared in dist, to tests/package/api: the exports of each entry of the
 // package and the declarations they reach. A pull request that changes the interface has to change the report
 // too, so the change is visible in review. Each public name needs a comment.
 //
@@ -13,13 +13,17 @@ import { setUp } from "../toolchain/setup.mjs";
 
 const reports = join(root, "tests", "package", "api");
 
+/** Whether an export of package.json is a module with types; others are binaries and the script of a worker. */
+const isModule = (target) => target.types !== undefined && target.default.endsWith(".js");
+
 /** The public interface of the built package: a text for each entry, and names without comments. */
 export async function readApi(folder = root) {
   // Imported late: an earlier step installs it.
   const { default: ts } = await import("typescript");
   const { name, exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const entries = Object.entries(exports).filter(([, target]) => target.types?.endsWith(".d.ts"));
-  const files = entries.map(([, target]) => join(folder, target.types));
+  const entries = Object.entries(exports).filter(([, target]) => isModule(target));
+  // The compiler's own declarations: rolled up, they name the modules that they came from no more.
+  const files = entries.map(([, target]) => join(folder, target.default.replace(/\.js$/, ".d.ts")));
   const program = ts.createProgram(files, {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.NodeNext,

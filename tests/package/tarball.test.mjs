@@ -44,7 +44,9 @@ describe("The tarball", () => {
   const isForNode = (path) => path.startsWith("dist/cli/");
   /** The entries that are modules. */
   const entries = () =>
-    Object.keys(manifest.exports).filter((entry) => manifest.exports[entry].types !== undefined);
+    Object.keys(manifest.exports).filter(
+      (entry) => manifest.exports[entry].types !== undefined && !entry.endsWith(".wasm"),
+    );
   const declarations = () => files.filter((path) => path.endsWith(".d.ts"));
 
   it("contains the package, its licence and its documents, and nothing else", () => {
@@ -133,6 +135,15 @@ describe("The tarball", () => {
         assert.doesNotMatch(String(node.value), /^node:/, path);
       }
     }
+  });
+
+  it("declares the entries' types alone, rolled up into one file each and one that they share", () => {
+    const types = Object.values(manifest.exports).flatMap(({ types }) => types ?? []);
+    const expected = new Set([
+      ...types.map((path) => posix.normalize(path)),
+      "dist/types/shared.d.ts",
+    ]);
+    assert.deepEqual(declarations().sort(), [...expected].sort());
   });
 
   it("has types without references to other packages' types", () => {

@@ -3,9 +3,9 @@
 
 /** Instances of a class that may exist in a scope. */
 type Class<Scope, Name extends string> = Scope extends {
-  [K in Name]: { prototype: infer Instance };
+  [K in Name]: { prototype: infer Value };
 }
-  ? Instance
+  ? Value
   : never;
 
 /** The scope of WebAssembly's classes. */

@@ -35,10 +35,10 @@ const BITS = {
 } as const satisfies Record<string, number>;
 
 /** A block type of ggml. */
-export type BlockType = keyof typeof BLOCKS;
+export type FileBlockType = keyof typeof BLOCKS;
 
 /** The dtype of a tensor in a file: an element type, or a block type of ggml. */
-export type FileDType = keyof typeof BITS | BlockType;
+export type FileDType = keyof typeof BITS | FileBlockType;
 
 /** The names of all element types. */
 export const ELEMENT_DTYPES = /* @__PURE__ */ Object.keys(BITS) as (keyof typeof BITS)[];
@@ -57,12 +57,12 @@ export function dtypeInfo(dtype: string): FileDTypeInfo | undefined {
     return { blockLength: 1, blockBits: BITS[dtype as keyof typeof BITS] };
   }
   if (!Object.hasOwn(BLOCKS, dtype)) return undefined;
-  const [blockLength, blockBytes] = BLOCKS[dtype as BlockType];
+  const [blockLength, blockBytes] = BLOCKS[dtype as FileBlockType];
   return { blockLength, blockBits: 8 * blockBytes };
 }
 
 /** Whether a dtype is a block type of ggml. */
-export const isBlockType = (dtype: string): dtype is BlockType => Object.hasOwn(BLOCKS, dtype);
+export const isBlockType = (dtype: string): dtype is FileBlockType => Object.hasOwn(BLOCKS, dtype);
 
 /**
  * Bytes of a number of values. The last byte of sub-byte dtypes may be partly used.
