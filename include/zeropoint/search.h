@@ -1,14 +1,16 @@
 // vectors -> codes and error bounds -> scan -> candidates -> k best, proven.
 //
 // A row x is kept as codes c with a scale s, and a bound e >= |x - s c| of the norm of its error.
-// For a query q, quantized as q' = t d with codes d and |q - q'| <= f,
+// With groups s is a scale for each of them, and s c the values that the codes stand for. For a
+// query q, quantized as q' = t d with codes d and |q - q'| <= f,
 //
 //   |q . x  -  q' . (s c)|  <=  |q| e + f |s c|          (Cauchy and Schwarz, twice)
 //   | |q - x|  -  |q' - s c| |  <=  f + e                (triangle inequality)
 //
-// and q' . (s c) is t s times an exact integer. A row whose upper bound is below the k-th largest
-// lower bound is not among the k best of the float32 vectors. Bounds include the rounding of every
-// operation on the way; u is 2^-53 in the comments, the largest relative error of one in double.
+// and q' . (s c) is t s times an exact integer, or the sum of these over groups. A row whose upper
+// bound is below the k-th largest lower bound is not among the k best of the float32 vectors.
+// Bounds include the rounding of every operation on the way; u is 2^-53 in the comments, the
+// largest relative error of one in double.
 //
 // Every function gives the same bits in every build, for every number of threads and of segments.
 #pragma once
@@ -28,7 +30,8 @@ enum class Similarity {
   kEuclidean,  ///< -|q - x|
 };
 
-/// How rows are stored. The scale is chosen per row, from the normalized row for kCosine.
+/// How rows are stored. The scale is chosen for a row, or for each group of its values; for kCosine
+/// from the normalized row.
 enum class VectorCodes {
   kInt8,    ///< round_half_even(x / S), S = float32(max|x| / 127): quantize() with one scale a row
   kInt4,    ///< the same with 7; code 2i in the low four bits of byte i
@@ -43,7 +46,13 @@ struct VectorFormat {
   Similarity similarity;
   VectorCodes codes;
   Originals originals;
+  /// Values of a group that has a scale of its own; the last group of a row may be short. 0, or at
+  /// least `dimensions`: one scale a row. Not for kBinary.
+  std::size_t group_size = 0;
 };
+
+/// Scales of a row.
+[[nodiscard]] std::size_t vector_groups(const VectorFormat& format);
 
 /// Products of codes of that many values fit in int32, and distances of signs in uint16.
 inline constexpr std::size_t kMostDimensions = 65535;
@@ -51,15 +60,15 @@ inline constexpr std::size_t kMostDimensions = 65535;
 /// Readable bytes behind the codes and signs of a segment's last row: kernels read 16 at a time.
 inline constexpr std::size_t kVectorSlack = 16;
 
-/// Bytes of a row's codes.
-[[nodiscard]] std::size_t vector_bytes(std::size_t dimensions, VectorCodes codes);
+/// Bytes of a row's codes. Each group begins at a byte.
+[[nodiscard]] std::size_t vector_bytes(const VectorFormat& format);
 
 /// Rows in memory, each array of `rows` entries. An index has one or several segments.
 struct VectorSegment {
   std::uint8_t* codes;    ///< uint8[rows * vector_bytes() + kVectorSlack]
-  float* scales;          ///< s
+  float* scales;          ///< s: float[rows * vector_groups()]
   float* errors;          ///< e
-  std::int32_t* squares;  ///< |c|^2, for kEuclidean; otherwise null
+  std::int32_t* squares;  ///< |c|^2, for kEuclidean with one scale a row; otherwise null
   void* originals;        ///< float[rows * dimensions] or uint16 patterns, or null
   float*
       original_errors;  ///< for kFloat16: bound of |x - original|, of normalized ones for kCosine
@@ -67,13 +76,14 @@ struct VectorSegment {
   std::size_t first;  ///< position of the first row: the sum of `rows` of the segments before
   std::size_t rows;
   std::uint8_t* signs = nullptr;  ///< as kBinary's codes, for nearest_signs(); or null
+  double* restored = nullptr;     ///< |s c|^2, with several groups; otherwise null
 };
 
 /// Quantizes rows into a segment, and writes their originals.
 ///
 /// @param x        float32[count * dimensions]; may be the place of the originals themselves.
 /// @param segment  `rows` is at least first + count.
-/// @param most_squares  raised to the largest |c|^2 of the rows.
+/// @param most_squares  raised to the largest |c|^2 of the rows; unchanged with several groups.
 /// @return kNonFinite for NaN or an infinity, for a value that float16 originals cannot hold, or
 /// for
 ///         an error beyond float32; the rows are then unspecified. kShapeMismatch.
@@ -81,10 +91,10 @@ struct VectorSegment {
                                  const VectorSegment& segment, std::size_t first,
                                  std::int32_t& most_squares);
 
-/// Checks rows that come from elsewhere, and computes their squares. Whether errors are bounds is
-/// not checked.
+/// Checks rows that come from elsewhere, and computes `squares` and `restored`. Whether errors are
+/// bounds is not checked.
 ///
-/// @param most_squares  raised to the largest |c|^2 of the rows.
+/// @param most_squares  as in add_vectors().
 /// @return kInvalidScale for a scale or an error that is negative or not finite; kNonFinite for an
 ///         original; kSizeOverflow for a code that add_vectors() does not write: -128 or -8, or a
 ///         bit behind the last value.

@@ -9,7 +9,7 @@ namespace zeropoint::bindings {
 namespace {
 
 // The fields' order and size in JavaScript.
-static_assert(sizeof(VectorFormat) == 16 && sizeof(VectorSegment) == 40 && sizeof(Candidate) == 32);
+static_assert(sizeof(VectorFormat) == 20 && sizeof(VectorSegment) == 44 && sizeof(Candidate) == 32);
 
 const VectorFormat& format_at(Offset format) {
   return *reinterpret_cast<const VectorFormat*>(format);
@@ -28,13 +28,11 @@ std::span<const std::uint8_t> mask_at(Offset mask, std::size_t rows) {
 }
 
 void vector_format(std::size_t dimensions, Similarity similarity, VectorCodes codes,
-                   Originals originals, Offset out) {
-  span_at<VectorFormat>(out, 1)[0] = {dimensions, similarity, codes, originals};
+                   Originals originals, std::size_t group_size, Offset out) {
+  span_at<VectorFormat>(out, 1)[0] = {dimensions, similarity, codes, originals, group_size};
 }
 
-std::size_t vector_bytes(std::size_t dimensions, VectorCodes codes) {
-  return zeropoint::vector_bytes(dimensions, codes);
-}
+std::size_t vector_bytes(Offset format) { return zeropoint::vector_bytes(format_at(format)); }
 
 Status add_vectors(Offset format, Offset x, std::size_t count, Offset segment, std::size_t first,
                    Offset most_squares) {
@@ -110,9 +108,9 @@ void sort_candidates(Offset candidates, std::size_t count, std::size_t k) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(search) {
-  function("vectorFormat" PARAMETERS(dimensions, similarity, codes, originals, out),
+  function("vectorFormat" PARAMETERS(dimensions, similarity, codes, originals, groupSize, out),
            &vector_format);
-  function("vectorBytes" PARAMETERS(dimensions, codes), &vector_bytes);
+  function("vectorBytes" PARAMETERS(format), &vector_bytes);
   function("addVectors" PARAMETERS(format, x, count, segment, first, mostSquares), &add_vectors);
   function("checkVectors" PARAMETERS(format, segment, mostSquares), &check_vectors);
   function("preparedQuerySize" PARAMETERS(format), &prepared_query_size);

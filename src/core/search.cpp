@@ -10,6 +10,7 @@
 #include "core/exact_score.h"
 #include "core/parallel.h"
 #include "core/search_bounds.h"
+#include "core/search_groups.h"
 #include "kernels/kernels.h"
 #include "kernels/search.h"
 
@@ -27,33 +28,36 @@ constexpr double kEight = 8.0 * kRounding;
 // Head of a prepared query; its codes follow.
 struct alignas(16) Query {
   double scale;         // t: q' = t d
-  double error_factor;  // a row's bound is error_factor e + scale_factor s; euclidean: e + f
-  double scale_factor;  // euclidean: f
+  double error_factor;  // a row's bound is error_factor e + size_factor s; euclidean: e + f
+  double size_factor;   // with groups of |s c| in place of s; euclidean: f
   double square;        // |q'|^2
+  double slack;         // euclidean: error of a squared distance, relative to |q'|^2 + |s c|^2
   std::int64_t sum;     // of the codes, for rows of signs
 };
 static_assert(sizeof(Query) == 48);
 
-std::size_t steps_of(const VectorFormat& format) {
-  return (vector_bytes(format.dimensions, format.codes) + 15) / 16;
-}
+std::size_t steps_of(std::size_t bytes) { return (bytes + 15) / 16; }
 
-std::size_t query_values(const VectorFormat& format) {
-  return steps_of(format) * (format.codes == VectorCodes::kInt8 ? 16 : 32);
+// Bytes of a query's codes for each 16 bytes of a row's.
+std::size_t step_bytes(VectorCodes codes) {
+  if (codes == VectorCodes::kBinary) return kernels::kPlanes * 16;
+  return codes == VectorCodes::kInt8 ? 32 : 64;
 }
 
 // The largest code of a query: sums of products fit in int32.
-double most_code(const VectorFormat& format) {
+double most_code(const VectorFormat& format, std::size_t group_size) {
   if (format.codes == VectorCodes::kBinary) return (1 << (kernels::kPlanes - 1)) - 1;
   const double row = format.codes == VectorCodes::kInt8 ? 127.0 : 7.0;
-  const double fits = 2147483647.0 / (row * static_cast<double>(format.dimensions));
+  const double fits = 2147483647.0 / (row * static_cast<double>(group_size));
   return std::min(32767.0, std::floor(fits));
 }
 
-void place_code(std::int32_t code, std::size_t i, const VectorFormat& format, std::byte* to) {
+// Places code i of a group.
+void place_code(std::int32_t code, std::size_t i, const VectorFormat& format,
+                const VectorGroups& groups, std::byte* to) {
   if (format.codes == VectorCodes::kBinary) {
     auto* planes = reinterpret_cast<std::uint8_t*>(to);
-    const std::size_t plane_bytes = steps_of(format) * 16;
+    const std::size_t plane_bytes = steps_of(groups.bytes) * 16;
     for (std::size_t p = 0; p < kernels::kPlanes; ++p) {
       const auto bit = static_cast<std::uint32_t>(code) >> p & 1U;
       std::uint8_t& byte = planes[p * plane_bytes + i / 8];
@@ -142,21 +146,22 @@ class Collector {
 const Query& query_at(const std::byte* queries) { return *reinterpret_cast<const Query*>(queries); }
 
 // The bounds of a row's score.
-// @param dot  exact product of the codes
+// @param product  of the query's codes and the row's restored values
 Candidate bounds_of(const Query& query, Similarity similarity, const VectorSegment& segment,
-                    std::size_t i, double dot) {
-  const double scale = segment.scales[i];
+                    std::size_t i, double product) {
+  const bool has_groups = segment.restored != nullptr;
   const double error = segment.errors[i];
-  const double product = query.scale * scale * dot;
+  product *= query.scale;
   if (similarity != Similarity::kEuclidean) {
-    const double width = query.error_factor * error + query.scale_factor * scale;
+    const double size = has_groups ? std::sqrt(segment.restored[i]) : segment.scales[i];
+    const double width = query.error_factor * error + query.size_factor * size;
     return {product, product - width, product + width, 0, 0};
   }
-  const double row = scale * scale * segment.squares[i];
+  const double scale = has_groups ? 0.0 : segment.scales[i];
+  const double row = has_groups ? segment.restored[i] : scale * scale * segment.squares[i];
   const double square = query.square + row - 2.0 * product;
-  // Terms have at most four roundings, and |2 product| is at most the sum of the others.
-  const double slack = (query.square + row) * 2.0 * kEight;
-  const double width = error + query.scale_factor;
+  const double slack = (query.square + row) * query.slack;
+  const double width = error + query.size_factor;
   const double nearest = std::sqrt(std::max(square - slack, 0.0)) * (1.0 - kEight);
   const double farthest = std::sqrt(std::max(square, 0.0) + slack) * (1.0 + kEight);
   const double upper = -std::max(nearest - width * (1.0 + kEight), 0.0) * (1.0 - kEight);
@@ -168,6 +173,7 @@ struct Scan {
   const VectorSegment* segments;
   std::size_t segment_count;
   VectorFormat format;
+  VectorGroups groups;
   const std::byte* queries;
   std::size_t query_count;
   const std::uint8_t* mask;
@@ -175,16 +181,39 @@ struct Scan {
   std::size_t capacity;
 };
 
-void dot_rows(const Scan& scan, const VectorSegment& segment, std::size_t i, std::size_t count,
-              const std::byte* query, std::int32_t* out) {
-  const std::size_t stride = vector_bytes(scan.format.dimensions, scan.format.codes);
-  const kernels::RowDots dots{segment.codes + i * stride, stride, query + sizeof(Query),
-                              steps_of(scan.format)};
-  if (scan.format.codes == VectorCodes::kInt8) return kernels::dot_rows_s8(dots, count, out);
-  if (scan.format.codes == VectorCodes::kInt4) return kernels::dot_rows_s4(dots, count, out);
-  kernels::sum_signed_b1(dots, count, out);
-  for (std::size_t r = 0; r < count; ++r) {
-    out[r] = 2 * out[r] - static_cast<std::int32_t>(query_at(query).sum);
+// Rows whose groups are multiplied one after the other, so that memory is read in few streams.
+constexpr std::size_t kGroupedRows = 4;
+
+// Products of the query's codes and of the rows' restored values: exact integers times scales.
+void multiply_rows(const Scan& scan, const VectorSegment& segment, std::size_t i, std::size_t count,
+                   const std::byte* query, double* out) {
+  const VectorGroups& groups = scan.groups;
+  const std::size_t stride = groups.row_bytes;
+  const std::size_t group_step = steps_of(groups.bytes) * step_bytes(scan.format.codes);
+  const std::size_t most = groups.count == 1 ? kTileRows : kGroupedRows;
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t rows = std::min(most, count - done);
+    const std::size_t first = i + done;
+    std::fill_n(out + done, rows, 0.0);
+    for (std::size_t g = 0; g < groups.count; ++g) {
+      std::int32_t dots[kTileRows];
+      const kernels::RowDots own{segment.codes + first * stride + g * groups.bytes, stride,
+                                 query + sizeof(Query) + g * group_step,
+                                 steps_of(code_bytes(groups.size_of(g), scan.format.codes))};
+      if (scan.format.codes == VectorCodes::kInt8) {
+        kernels::dot_rows_s8(own, rows, dots);
+      } else if (scan.format.codes == VectorCodes::kInt4) {
+        kernels::dot_rows_s4(own, rows, dots);
+      } else {
+        kernels::sum_signed_b1(own, rows, dots);
+        const auto sum = static_cast<std::int32_t>(query_at(query).sum);
+        for (std::size_t r = 0; r < rows; ++r) dots[r] = 2 * dots[r] - sum;
+      }
+      const float* const scales = segment.scales + first * groups.count + g;
+      for (std::size_t r = 0; r < rows; ++r) {
+        out[done + r] += static_cast<double>(scales[r * groups.count]) * dots[r];
+      }
+    }
   }
 }
 
@@ -195,19 +224,21 @@ bool is_wanted(const std::uint8_t* mask, std::size_t row) {
 // Scans at most kTileRows rows of a segment.
 void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
                const std::byte* query, Collector& found) {
-  std::int32_t dots[kTileRows];
+  double products[kTileRows];
   const std::size_t first = segment.first + begin;
   if (scan.mask == nullptr) {
-    dot_rows(scan, segment, begin, count, query, dots);
+    multiply_rows(scan, segment, begin, count, query, products);
   } else {
     for (std::size_t r = 0; r < count; ++r) {
-      if (is_wanted(scan.mask, first + r)) dot_rows(scan, segment, begin + r, 1, query, dots + r);
+      if (!is_wanted(scan.mask, first + r)) continue;
+      multiply_rows(scan, segment, begin + r, 1, query, products + r);
     }
   }
   for (std::size_t r = 0; r < count; ++r) {
     if (!is_wanted(scan.mask, first + r)) continue;
     const std::size_t i = begin + r;
-    Candidate candidate = bounds_of(query_at(query), scan.format.similarity, segment, i, dots[r]);
+    Candidate candidate =
+        bounds_of(query_at(query), scan.format.similarity, segment, i, products[r]);
     if (candidate.upper < found.threshold()) continue;
     candidate.row = static_cast<std::uint32_t>(first + r);
     candidate.order = segment.orders == nullptr ? candidate.row : segment.orders[i];
@@ -242,10 +273,8 @@ constexpr std::size_t kQueriesTogether = 16;
 }  // namespace
 
 std::size_t prepared_query_size(const VectorFormat& format) {
-  const std::size_t codes = format.codes == VectorCodes::kBinary
-                                ? kernels::kPlanes * steps_of(format) * 16
-                                : 2 * query_values(format);
-  return sizeof(Query) + codes;
+  const VectorGroups groups(format);
+  return sizeof(Query) + groups.count * steps_of(groups.bytes) * step_bytes(format.codes);
 }
 
 Status prepare_query(std::span<const float> query, const VectorFormat& format,
@@ -263,7 +292,9 @@ Status prepare_query(std::span<const float> query, const VectorFormat& format,
   const bool is_cosine = format.similarity == Similarity::kCosine && norm > 0.0;
   const double factor = is_cosine ? 1.0 / norm : 1.0;
   norm *= factor;
-  const double most = most_code(format);
+  const VectorGroups groups(format);
+  const std::size_t group_step = steps_of(groups.bytes) * step_bytes(format.codes);
+  const double most = most_code(format, groups.size);
   const double scale = sums.largest * factor / most;
   double noise = 0.0;
   double squares = 0.0;
@@ -275,22 +306,26 @@ Status prepare_query(std::span<const float> query, const VectorFormat& format,
     noise += difference * difference;
     squares += code * code;
     sum += static_cast<std::int64_t>(code);
-    place_code(static_cast<std::int32_t>(code), i, format, codes);
+    place_code(static_cast<std::int32_t>(code), i % groups.size, format, groups,
+               codes + i / groups.size * group_step);
   }
   // One partial sum here: four times the additions of sum_error().
   const double relative = 4.0 * sum_error(n);
   const double own = std::sqrt(squares) * scale;
   const double error = std::sqrt(noise) * (1.0 + relative) + (norm + own) * relative;
-  Query head{scale, 0.0, 0.0, squares * scale * scale, sum};
+  // Roundings of a product, of at most |q'| |s c|: four, and one for each group.
+  const double rounding = kEight + static_cast<double>(groups.count) * kRounding;
+  // |2 q' . (s c)| is at most the sum of the squares, which have at most four roundings, and one
+  // for each group.
+  Query head{scale, 0.0, 0.0, squares * scale * scale, 2.0 * rounding, sum};
   if (format.similarity == Similarity::kEuclidean) {
     head.error_factor = 1.0;
-    head.scale_factor = error;
+    head.size_factor = error;
   } else {
-    // |s c| <= s sqrt(most_squares). The rest is for the roundings of bounds_of(): four of the
-    // product, whose size is at most (|q| + f) |s c|, and five of the width.
+    // |s c| <= s sqrt(most_squares). The rest is for the roundings of the width and of |s c|.
+    const double most_size = groups.count > 1 ? 1.0 : std::sqrt(static_cast<double>(most_squares));
     head.error_factor = norm * (1.0 + relative) * (1.0 + kEight);
-    head.scale_factor = (error + (norm + error) * kEight) *
-                        std::sqrt(static_cast<double>(most_squares)) * (1.0 + 2.0 * kEight);
+    head.size_factor = (error + (norm + error) * rounding) * most_size * (1.0 + 2.0 * rounding);
   }
   std::memcpy(out.data(), &head, sizeof(head));
   return Status::kOk;
@@ -317,6 +352,7 @@ Status scan_vectors(std::span<const VectorSegment> segments, const VectorFormat&
   const Scan scan{segments.data(),
                   segments.size(),
                   format,
+                  VectorGroups(format),
                   queries.data(),
                   count,
                   mask.empty() ? nullptr : mask.data(),

@@ -11,8 +11,8 @@ namespace zeropoint {
 inline constexpr double kRounding = 0x1p-53;
 
 /// Bound of the relative error of a sum in double of n squares, or of its root: each partial sum
-/// has at most n/4 + 3 additions, each value at most four operations before; twice that for the
-/// products of these errors.
+/// has at most n/4 + 3 additions, or n + 4 where groups are summed one by one, each value at most
+/// four operations before; twice that for the products of these errors.
 inline double sum_error(std::size_t n) { return static_cast<double>(n + 32) * kRounding; }
 
 /// The least float32 >= v, for v >= 0 within float32.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/search_bounds.h"
+#include "core/search_groups.h"
 #include "core/search_signs.h"
 #include "kernels/kernels.h"
 #include "kernels/search.h"
@@ -18,7 +19,7 @@ constexpr std::size_t kPieceValues = 256;
 double total(const double (&p)[4]) { return (p[0] + p[2]) + (p[1] + p[3]); }
 
 // A row's error bound.
-// @param noise   computed sum of squares of the difference
+// @param noise   computed sum of squares of the difference; of several groups, the sum of theirs
 // @param norms   |x| + |x'|: each difference has at most four roundings of its terms
 float error_bound(double noise, double norms, std::size_t n) {
   const double error = sum_error(n);
@@ -49,31 +50,24 @@ double encode_signs(const float* x, std::size_t n, double factor, double stored,
   return total(sums);
 }
 
-// Quantizes one row of finite values. Returns |c|^2.
-std::int32_t quantize_row(const float* x, const VectorFormat& format, const kernels::RowSums& row,
-                          std::uint8_t* out, float& scale, float& error) {
-  const std::size_t n = format.dimensions;
-  const double norm = std::sqrt(row.square);
-  const bool is_cosine = format.similarity == Similarity::kCosine;
-  const double factor = is_cosine && norm > 0.0 ? 1.0 / norm : 1.0;
-  if (format.codes == VectorCodes::kBinary) {
-    scale = static_cast<float>(row.absolute / static_cast<double>(n) * factor);
-    const double noise = encode_signs(x, n, factor, scale, out);
-    const double code_norm = std::sqrt(static_cast<double>(n));
-    error = error_bound(noise, norm * factor + scale * code_norm, n);
-    return static_cast<std::int32_t>(n);
-  }
-  const bool is_int8 = format.codes == VectorCodes::kInt8;
+// The values of one scale, quantized.
+struct Encoded {
+  double noise;          // sum of squares of the difference
+  std::int32_t squares;  // |c|^2
+};
+
+// Quantizes the n values of one scale.
+Encoded encode_values(const float* x, std::size_t n, bool is_int8, const kernels::RowSums& row,
+                      double factor, std::uint8_t* out, float& scale) {
   const double most = is_int8 ? 127.0 : 7.0;
   const auto step = static_cast<float>(row.largest / most);
-  scale = static_cast<float>(step * factor);
   if (step == 0.0F) {
-    // A zero row, or one whose scale underflows: restored as zeros.
-    std::fill_n(out, vector_bytes(n, format.codes), std::uint8_t{0});
+    // Zeros, or values whose scale underflows: restored as zeros.
+    std::fill_n(out, is_int8 ? n : (n + 1) / 2, std::uint8_t{0});
     scale = 0.0F;
-    error = error_bound(row.square * factor * factor, norm * factor, n);
-    return 0;
+    return {row.square * factor * factor, 0};
   }
+  scale = static_cast<float>(step * factor);
   kernels::CodeSums sums{};
   std::int8_t piece[kPieceValues];
   const kernels::RowScale how{step, static_cast<float>(most), factor, scale};
@@ -83,9 +77,48 @@ std::int32_t quantize_row(const float* x, const VectorFormat& format, const kern
     kernels::encode_row_f32(x + i, count, how, codes, sums);
     if (!is_int8) pack_nibbles(codes, count, out + i / 2);
   }
-  const double squares = total(sums.squares);
-  error = error_bound(total(sums.noise), norm * factor + scale * std::sqrt(squares), n);
-  return static_cast<std::int32_t>(squares);
+  return {total(sums.noise), static_cast<std::int32_t>(total(sums.squares))};
+}
+
+double restored_square(float scale, std::int32_t squares) {
+  return static_cast<double>(scale) * scale * squares;
+}
+
+// Quantizes one row of finite values to row `at` of a segment. Returns |c|^2 of a row with one
+// scale.
+std::int32_t quantize_row(const float* x, const VectorFormat& format, const kernels::RowSums& row,
+                          const VectorSegment& segment, std::size_t at) {
+  const std::size_t n = format.dimensions;
+  const double norm = std::sqrt(row.square);
+  const bool is_cosine = format.similarity == Similarity::kCosine;
+  const double factor = is_cosine && norm > 0.0 ? 1.0 / norm : 1.0;
+  const VectorGroups groups(format);
+  std::uint8_t* const out = segment.codes + at * groups.row_bytes;
+  float* const scales = segment.scales + at * groups.count;
+  double noise = 0.0;
+  double restored = 0.0;
+  std::int32_t squares = 0;
+  if (format.codes == VectorCodes::kBinary) {
+    *scales = static_cast<float>(row.absolute / static_cast<double>(n) * factor);
+    noise = encode_signs(x, n, factor, *scales, out);
+    squares = static_cast<std::int32_t>(n);
+    restored = restored_square(*scales, squares);
+  } else {
+    for (std::size_t g = 0; g < groups.count; ++g) {
+      const float* const values = x + g * groups.size;
+      const std::size_t size = groups.size_of(g);
+      const kernels::RowSums own = groups.count == 1 ? row : kernels::sum_row_f32(values, size);
+      const Encoded codes = encode_values(values, size, format.codes == VectorCodes::kInt8, own,
+                                          factor, out + g * groups.bytes, scales[g]);
+      noise += codes.noise;
+      squares = codes.squares;
+      restored += restored_square(scales[g], squares);
+    }
+  }
+  segment.errors[at] = error_bound(noise, norm * factor + std::sqrt(restored), n);
+  if (groups.count == 1) return squares;
+  segment.restored[at] = restored;
+  return 0;
 }
 
 // Writes the float16 original of a row, and the bound of its error. False if it is not finite.
@@ -118,10 +151,9 @@ bool keep_half(const float* x, const VectorFormat& format, const kernels::RowSum
 
 }  // namespace
 
-std::size_t vector_bytes(std::size_t dimensions, VectorCodes codes) {
-  if (codes == VectorCodes::kInt8) return dimensions;
-  return codes == VectorCodes::kInt4 ? (dimensions + 1) / 2 : (dimensions + 7) / 8;
-}
+std::size_t vector_groups(const VectorFormat& format) { return VectorGroups(format).count; }
+
+std::size_t vector_bytes(const VectorFormat& format) { return VectorGroups(format).row_bytes; }
 
 Status add_vectors(std::span<const float> x, const VectorFormat& format,
                    const VectorSegment& segment, std::size_t first, std::int32_t& most_squares) {
@@ -129,14 +161,12 @@ Status add_vectors(std::span<const float> x, const VectorFormat& format,
   if (n == 0 || n > kMostDimensions || x.size() % n != 0) return Status::kShapeMismatch;
   const std::size_t count = x.size() / n;
   if (first > segment.rows || count > segment.rows - first) return Status::kShapeMismatch;
-  const std::size_t bytes = vector_bytes(n, format.codes);
   for (std::size_t i = 0; i < count; ++i) {
     const float* const row = x.data() + i * n;
     const std::size_t at = first + i;
     const kernels::RowSums sums = kernels::sum_row_f32(row, n);
     if (!std::isfinite(sums.square)) return Status::kNonFinite;
-    const std::int32_t squares = quantize_row(row, format, sums, segment.codes + at * bytes,
-                                              segment.scales[at], segment.errors[at]);
+    const std::int32_t squares = quantize_row(row, format, sums, segment, at);
     if (!std::isfinite(segment.errors[at])) return Status::kNonFinite;
     if (segment.signs != nullptr) write_signs({row, n}, segment.signs + at * sign_bytes(n));
     if (segment.squares != nullptr) segment.squares[at] = squares;
@@ -158,12 +188,11 @@ namespace {
 
 bool is_bound(float v) { return std::isfinite(v) && v >= 0.0F; }
 
-// |c|^2 of a row, or -1 if it has a code that add_vectors() does not write.
-std::int32_t squares_of(const std::uint8_t* codes, const VectorFormat& format) {
-  const std::size_t n = format.dimensions;
-  const std::size_t bytes = vector_bytes(n, format.codes);
-  if (format.codes == VectorCodes::kInt8) return kernels::sum_squares_s8(codes, bytes);
-  if (format.codes == VectorCodes::kBinary) {
+// |c|^2 of the n codes of one scale, or -1 if one is a code that add_vectors() does not write.
+std::int32_t squares_of(const std::uint8_t* codes, std::size_t n, VectorCodes type) {
+  const std::size_t bytes = code_bytes(n, type);
+  if (type == VectorCodes::kInt8) return kernels::sum_squares_s8(codes, bytes);
+  if (type == VectorCodes::kBinary) {
     const bool is_padded = n % 8 == 0 || codes[bytes - 1] >> (n % 8) == 0;
     return is_padded ? static_cast<std::int32_t>(n) : -1;
   }
@@ -187,14 +216,26 @@ bool has_finite_original(const VectorSegment& segment, const VectorFormat& forma
 
 Status check_vectors(const VectorFormat& format, const VectorSegment& segment,
                      std::int32_t& most_squares) {
-  const std::size_t bytes = vector_bytes(format.dimensions, format.codes);
+  const VectorGroups groups(format);
   for (std::size_t i = 0; i < segment.rows; ++i) {
-    if (!is_bound(segment.scales[i]) || !is_bound(segment.errors[i])) return Status::kInvalidScale;
+    const float* const scales = segment.scales + i * groups.count;
+    if (!is_bound(segment.errors[i])) return Status::kInvalidScale;
     const bool is_half = format.originals == Originals::kFloat16;
     if (is_half && !is_bound(segment.original_errors[i])) return Status::kInvalidScale;
     if (!has_finite_original(segment, format, i)) return Status::kNonFinite;
-    const std::int32_t squares = squares_of(segment.codes + i * bytes, format);
-    if (squares < 0) return Status::kSizeOverflow;
+    std::int32_t squares = 0;
+    double restored = 0.0;
+    for (std::size_t g = 0; g < groups.count; ++g) {
+      const std::uint8_t* const codes = segment.codes + i * groups.row_bytes + g * groups.bytes;
+      if (!is_bound(scales[g])) return Status::kInvalidScale;
+      squares = squares_of(codes, groups.size_of(g), format.codes);
+      if (squares < 0) return Status::kSizeOverflow;
+      restored += restored_square(scales[g], squares);
+    }
+    if (groups.count > 1) {
+      segment.restored[i] = restored;
+      continue;
+    }
     if (segment.squares != nullptr) segment.squares[i] = squares;
     most_squares = std::max(most_squares, squares);
   }

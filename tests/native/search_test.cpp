@@ -37,19 +37,21 @@ class Index {
     for (std::size_t first = 0; first < rows; first += segment_rows) {
       const std::size_t count = std::min(segment_rows, rows - first);
       Block& block = *blocks_.emplace_back(std::make_unique<Block>());
-      block.codes.resize(count * vector_bytes(n, format.codes) + kVectorSlack);
-      block.scales.resize(count);
+      block.codes.resize(count * vector_bytes(format) + kVectorSlack);
+      block.scales.resize(count * vector_groups(format));
       block.errors.resize(count);
       block.squares.resize(count);
       block.floats.resize(count * n);
       block.halves.resize(count * n);
       block.original_errors.resize(count);
+      block.restored.resize(count);
       void* originals = nullptr;
       if (format.originals == Originals::kFloat32) originals = block.floats.data();
       if (format.originals == Originals::kFloat16) originals = block.halves.data();
       segments_.push_back({block.codes.data(), block.scales.data(), block.errors.data(),
                            block.squares.data(), originals, block.original_errors.data(), nullptr,
-                           first, count});
+                           first, count, nullptr,
+                           vector_groups(format) > 1 ? block.restored.data() : nullptr});
       EXPECT_EQ(add_vectors({x.data() + first * n, count * n}, format, segments_.back(), 0, most_),
                 Status::kOk);
     }
@@ -101,6 +103,7 @@ class Index {
     std::vector<float> scales, errors, floats, original_errors;
     std::vector<std::int32_t> squares;
     std::vector<std::uint16_t> halves;
+    std::vector<double> restored;
   };
   VectorFormat format_;
   std::vector<std::unique_ptr<Block>> blocks_;
@@ -111,6 +114,32 @@ class Index {
 constexpr std::array kSimilarities = {Similarity::kCosine, Similarity::kDot,
                                       Similarity::kEuclidean};
 constexpr std::array kCodes = {VectorCodes::kInt8, VectorCodes::kInt4, VectorCodes::kBinary};
+
+// What a row's codes stand for.
+std::vector<long double> restored_row(const VectorFormat& format, const VectorSegment& segment,
+                                      std::size_t row) {
+  const std::size_t n = format.dimensions;
+  const std::size_t size = vector_groups(format) == 1 ? n : format.group_size;
+  const std::size_t group_bytes = format.codes == VectorCodes::kInt8 ? size : (size + 1) / 2;
+  const std::uint8_t* const own = segment.codes + row * vector_bytes(format);
+  std::vector<long double> x;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint8_t* const group = own + i / size * group_bytes;
+    const std::size_t place = i % size;
+    int code = 0;
+    if (format.codes == VectorCodes::kInt8) {
+      code = static_cast<std::int8_t>(group[place]);
+    } else if (format.codes == VectorCodes::kInt4) {
+      const int byte = group[place / 2];
+      code = static_cast<std::int8_t>(place % 2 == 0 ? byte << 4 : byte) >> 4;
+    } else {
+      code = (own[i / 8] >> (i % 8) & 1) != 0 ? 1 : -1;
+    }
+    const float scale = segment.scales[row * vector_groups(format) + i / size];
+    x.push_back(static_cast<long double>(scale) * code);
+  }
+  return x;
+}
 
 // Scores of 1 ... 40 rows around some centers, so that many are close, and some equal.
 std::vector<float> clustered(Random& random, std::size_t rows, std::size_t n, float size) {
@@ -155,7 +184,9 @@ TEST(Search, BoundsHoldTheScoreOfEveryRowAndKeepTheNearest) {
     const std::size_t k = random.below(12);
     const float size = std::ldexp(1.0F, static_cast<int>(random.below(60)) - 30);
     const std::vector<float> x = clustered(random, rows, n, size);
-    const VectorFormat format{n, similarity, codes, Originals::kNone};
+    VectorFormat format{n, similarity, codes, Originals::kNone};
+    if (codes != VectorCodes::kBinary && round / 9 % 2 != 0)
+      format.group_size = 1 + random.below(40);
     const Index index(format, x, 1 + random.below(80));
     std::vector<float> query = random.uniforms(n, -size, size);
     if (random.below(3) == 0) std::copy_n(x.data() + (rows / 2) * n, n, query.begin());
@@ -189,25 +220,24 @@ TEST(Search, BoundsHoldTheScoreOfEveryRowAndKeepTheNearest) {
 
 TEST(Search, ErrorOfARowIsTheNormOfWhatItsCodesLose) {
   Random random(62);
+  const std::size_t n = 33;
+  std::vector<VectorFormat> formats;
   for (const VectorCodes codes : kCodes) {
-    const std::size_t n = 33;
+    formats.push_back({n, Similarity::kDot, codes, Originals::kNone});
+    for (const std::size_t size : {1U, 7U, 16U, 32U}) {
+      if (codes == VectorCodes::kBinary) continue;
+      formats.push_back({n, Similarity::kDot, codes, Originals::kNone, size});
+    }
+  }
+  for (const VectorFormat& format : formats) {
     const std::vector<float> x = random.uniforms(20 * n, -2.0F, 3.0F);
-    const Index index({n, Similarity::kDot, codes, Originals::kNone}, x, 64);
+    const Index index(format, x, 64);
     const VectorSegment& segment = index.segments()[0];
     for (std::size_t row = 0; row < 20; ++row) {
+      const std::vector<long double> restored = restored_row(format, segment, row);
       long double noise = 0;
-      const std::uint8_t* const own = segment.codes + row * vector_bytes(n, codes);
       for (std::size_t i = 0; i < n; ++i) {
-        int code = 0;
-        if (codes == VectorCodes::kInt8) {
-          code = static_cast<std::int8_t>(own[i]);
-        } else if (codes == VectorCodes::kInt4) {
-          code = static_cast<std::int8_t>(i % 2 == 0 ? own[i / 2] << 4 : own[i / 2]) >> 4;
-        } else {
-          code = (own[i / 8] >> (i % 8) & 1) != 0 ? 1 : -1;
-        }
-        const long double lost =
-            x[row * n + i] - static_cast<long double>(segment.scales[row]) * code;
+        const long double lost = x[row * n + i] - restored[i];
         noise += lost * lost;
       }
       EXPECT_GE(segment.errors[row], std::sqrt(noise));
@@ -215,6 +245,42 @@ TEST(Search, ErrorOfARowIsTheNormOfWhatItsCodesLose) {
       EXPECT_LE(segment.errors[row], std::sqrt(noise) * (1 + 0x1p-22L) + 0x1p-30L);
     }
   }
+}
+
+TEST(Search, EstimatesAreProductsWithWhatCodesStandFor) {
+  Random random(72);
+  for (const VectorCodes codes : {VectorCodes::kInt8, VectorCodes::kInt4}) {
+    for (const std::size_t size : {1U, 5U, 16U, 25U, 64U, 99U}) {
+      const std::size_t n = 100;
+      const VectorFormat format{n, Similarity::kDot, codes, Originals::kNone, size};
+      EXPECT_EQ(vector_groups(format), (n + size - 1) / size);
+      const Index index(format, random.uniforms(70 * n, -2.0F, 3.0F), 33);
+      const std::vector<float> query = random.uniforms(n, -1.0F, 1.0F);
+      const std::vector<Candidate> all = index.scan(index.prepare(query), 70)[0];
+      EXPECT_EQ(all.size(), 70U);
+      for (const Candidate& c : all) {
+        const VectorSegment& segment = index.segments()[c.row / 33];
+        const std::vector<long double> x = restored_row(format, segment, c.row - segment.first);
+        long double product = 0;
+        for (std::size_t i = 0; i < n; ++i) product += x[i] * query[i];
+        // The query has 14 or more bits.
+        EXPECT_NEAR(c.score, static_cast<double>(product), 0.01) << size;
+        EXPECT_GT(c.upper - c.lower, 0.0);
+      }
+    }
+  }
+}
+
+TEST(Search, HoldsOneScaleARowWhereGroupsAreAtLeastAsLarge) {
+  for (const std::size_t size : {0U, 8U, 9U, 1000U}) {
+    const VectorFormat format{8, Similarity::kDot, VectorCodes::kInt4, Originals::kNone, size};
+    EXPECT_EQ(vector_groups(format), 1U);
+    EXPECT_EQ(vector_bytes(format), 4U);
+  }
+  // A group of 3 codes has two bytes.
+  const VectorFormat format{8, Similarity::kDot, VectorCodes::kInt4, Originals::kNone, 3};
+  EXPECT_EQ(vector_groups(format), 3U);
+  EXPECT_EQ(vector_bytes(format), 5U);
 }
 
 // Also shows that the bounds are no wider than needed: shrunk by 1 %, they would exclude the score.
@@ -264,9 +330,12 @@ TEST(Search, IsTheSameForAnyNumberOfThreadsSegmentsAndQueries) {
   const std::size_t rows = 5000;
   const std::vector<float> x = random.uniforms(rows * n, -1.0F, 1.0F);
   const std::vector<float> queries = random.uniforms(20 * n, -1.0F, 1.0F);
-  for (const VectorCodes codes : kCodes) {
+  for (const auto& [codes, group_size] :
+       {std::pair{VectorCodes::kInt8, 0U}, std::pair{VectorCodes::kInt4, 0U},
+        std::pair{VectorCodes::kBinary, 0U}, std::pair{VectorCodes::kInt8, 32U},
+        std::pair{VectorCodes::kInt4, 25U}}) {
     for (const Similarity similarity : kSimilarities) {
-      const VectorFormat format{n, similarity, codes, Originals::kFloat32};
+      const VectorFormat format{n, similarity, codes, Originals::kFloat32, group_size};
       const Index whole(format, x, rows);
       const Index split(format, x, 777);
       std::vector<std::byte> all;
@@ -389,8 +458,32 @@ TEST(Search, ChecksRowsFromElsewhere) {
       EXPECT_EQ(check_vectors(single, floats.segments()[0], most), Status::kNonFinite);
     }
     // The least code, or a bit behind the last value.
-    std::uint8_t& last = segment.codes[9 * vector_bytes(n, codes) - 1];
+    std::uint8_t& last = segment.codes[9 * vector_bytes(format) - 1];
     last = codes == VectorCodes::kInt8 ? 0x80 : codes == VectorCodes::kInt4 ? 0x10 : 0x02;
+    EXPECT_EQ(check_vectors(format, segment, most), Status::kSizeOverflow);
+  }
+}
+
+TEST(Search, ChecksGroupsFromElsewhere) {
+  Random random(73);
+  const std::size_t n = 33;
+  for (const VectorCodes codes : {VectorCodes::kInt8, VectorCodes::kInt4}) {
+    const VectorFormat format{n, Similarity::kEuclidean, codes, Originals::kNone, 7};
+    const Index index(format, random.uniforms(9 * n, -2.0F, 3.0F), 64);
+    const VectorSegment& segment = index.segments()[0];
+    const std::vector<double> restored(segment.restored, segment.restored + 9);
+    std::fill_n(segment.restored, 9, 0.0);
+    std::int32_t most = 0;
+    ASSERT_EQ(check_vectors(format, segment, most), Status::kOk);
+    EXPECT_EQ(std::vector<double>(segment.restored, segment.restored + 9), restored);
+    float& scale = segment.scales[9 * vector_groups(format) - 1];
+    for (const float bad : {kNan, kInfinity, -1.0F}) {
+      const float kept = std::exchange(scale, bad);
+      EXPECT_EQ(check_vectors(format, segment, most), Status::kInvalidScale);
+      scale = kept;
+    }
+    // The least code, or the unused half of the second group's last byte.
+    segment.codes[7] = codes == VectorCodes::kInt8 ? 0x80 : 0x10;
     EXPECT_EQ(check_vectors(format, segment, most), Status::kSizeOverflow);
   }
 }
@@ -493,8 +586,10 @@ TEST(Search, RefusesSizesThatDoNotFit) {
 
 TEST(Search, GivesZeroVectorsAScoreOfZero) {
   const std::vector<float> x = {0.0F, 0.0F, 3.0F, 4.0F, 1e-45F, 0.0F};
-  for (const VectorCodes codes : kCodes) {
-    const Index index({2, Similarity::kCosine, codes, Originals::kFloat32}, x, 8);
+  for (const auto& [codes, group_size] :
+       {std::pair{VectorCodes::kInt8, 0U}, std::pair{VectorCodes::kInt4, 0U},
+        std::pair{VectorCodes::kBinary, 0U}, std::pair{VectorCodes::kInt8, 1U}}) {
+    const Index index({2, Similarity::kCosine, codes, Originals::kFloat32, group_size}, x, 8);
     const std::vector<float> query = {1.0F, 0.0F};
     const auto found = index.refine(query, 3, index.scan(index.prepare(query), 3)[0]);
     ASSERT_EQ(found.size(), 3U);

@@ -27,26 +27,46 @@ export interface ExportedVectors<Id extends VectorId = VectorId> {
   readonly type: string;
   /** Of bits: whether a byte's first value is in its lowest or in its highest bit. */
   readonly bitOrder?: "lowest first" | "highest first";
-  /** Of integer codes: the scale of each row, in the order of `ids`; x ≈ scale · code. */
+  /**
+   * Of integer codes: the scale of each row, in the order of `ids`; x ≈ scale · code. With `groupSize`: those of each
+   * row's groups, one behind the other.
+   */
   readonly scales?: Float32Array;
+  /** Values of a group that has a scale of its own, of an index with several groups a row in the layout `"int8"`. */
+  readonly groupSize?: number;
 }
 
 /** One row's codes as integers; of signs 1 and −1. */
 function codesOf(where: string, rows: VectorRows, row: number): Int8Array {
-  const { dimensions, dtype } = rows.layout;
+  const { dimensions, dtype, groupSize = dimensions } = rows.layout;
   const bytes = rows.read(where, "codes", row, 1);
   if (dtype === "int8") return new Int8Array(bytes.buffer as ArrayBuffer);
-  return Int8Array.from({ length: dimensions }, (_, i) =>
-    dtype === "int4"
-      ? ((bytes[i >> 1] << (i % 2 === 0 ? 28 : 24)) >> 28) | 0
-      : (bytes[i >> 3] >> (i & 7)) & 1
-        ? 1
-        : -1,
-  );
+  if (dtype === "binary") {
+    return Int8Array.from({ length: dimensions }, (_, i) =>
+      (bytes[i >> 3] >> (i & 7)) & 1 ? 1 : -1,
+    );
+  }
+  // Each group begins at a byte.
+  const groupBytes = Math.ceil(groupSize / 2);
+  return Int8Array.from({ length: dimensions }, (_, i) => {
+    const place = i % groupSize;
+    const byte = bytes[Math.floor(i / groupSize) * groupBytes + (place >> 1)];
+    return (byte << (place % 2 === 0 ? 28 : 24)) >> 28;
+  });
 }
 
-const scaleOf = (where: string, rows: VectorRows, row: number): number =>
-  rows.readAs(where, "scales", row, 1, Float32Array)[0];
+const scalesOf = (where: string, rows: VectorRows, row: number): Float32Array =>
+  rows.readAs(where, "scales", row, 1, Float32Array);
+
+/** The values that a row's codes stand for, in double. */
+function decodedRow(where: string, rows: VectorRows, row: number): Float64Array {
+  const { dimensions, groupSize = dimensions } = rows.layout;
+  const scales = scalesOf(where, rows, row);
+  return Float64Array.from(
+    codesOf(where, rows, row),
+    (code, i) => scales[Math.floor(i / groupSize)] * code,
+  );
+}
 
 /** The original of a row, or the values that its codes stand for. */
 export function restoredRow(where: string, rows: VectorRows, row: number): Float32Array {
@@ -56,8 +76,7 @@ export function restoredRow(where: string, rows: VectorRows, row: number): Float
     const halves = rows.readAs(where, "originals", row, 1, Uint16Array);
     return Float32Array.from(halves, (bits) => halfValue(bits, "float16"));
   }
-  const scale = scaleOf(where, rows, row);
-  return Float32Array.from(codesOf(where, rows, row), (code) => scale * code);
+  return Float32Array.from(decodedRow(where, rows, row));
 }
 
 /** A row of bytes for each position, and what they are. */
@@ -66,6 +85,7 @@ interface Form {
   readonly type: string;
   readonly bitOrder?: "lowest first" | "highest first";
   readonly scales?: Float32Array;
+  readonly groupSize?: number;
   write(row: number): Int8Array | Uint8Array;
 }
 
@@ -135,12 +155,7 @@ function integerForm(
   layout: ExportLayout,
   order: readonly number[],
 ): Form {
-  const { dimensions, metric } = rows.layout;
-  const all = rows.readAs(where, "scales", 0, rows.size, Float32Array);
-  const isShared = layout !== "int8" && metric !== "cosine";
-  const largest = isShared ? largestValue(where, rows, order, all) : 0;
-  const shared = largest === 0 ? 1 : Math.fround(largest / 127);
-  const scales = Float32Array.from(order, (row) => (isShared ? shared : all[row]));
+  const { dimensions, metric, groupSize } = rows.layout;
   const types = {
     int8: "int8",
     "sqlite-vec": `int8[${dimensions}]`,
@@ -148,31 +163,34 @@ function integerForm(
     faiss: "QT_8bit_direct_signed",
   };
   const type = types[layout as keyof typeof types];
+  const hasGroups = rows.groups > 1;
+  if (layout === "int8" || (metric === "cosine" && !hasGroups)) {
+    const scales = new Float32Array(order.length * rows.groups);
+    for (const [i, row] of order.entries()) scales.set(scalesOf(where, rows, row), i * rows.groups);
+    const write = (row: number): Int8Array | Uint8Array =>
+      layout === "faiss"
+        ? Uint8Array.from(codesOf(where, rows, row), (code) => code + 128)
+        : codesOf(where, rows, row);
+    const form = { bytesPerRow: dimensions, type, scales, write };
+    return hasGroups ? { ...form, groupSize: groupSize as number } : form;
+  }
+  // New codes of the restored values: with one scale a row for cosines, otherwise with one for all.
+  const largest = Float64Array.from(order, (row) => {
+    let most = 0;
+    for (const value of decodedRow(where, rows, row)) most = Math.max(most, Math.abs(value));
+    return most;
+  });
+  const shared = metric === "cosine" ? undefined : largest.reduce((a, b) => Math.max(a, b), 0);
+  const scales = Float32Array.from(largest, (own) => Math.fround((shared ?? own) / 127) || 1);
+  const scaleOf = new Map(order.map((row, i) => [row, scales[i]]));
   const write = (row: number): Int8Array | Uint8Array => {
-    const codes = codesOf(where, rows, row);
-    const factor = all[row] / shared;
-    const own = isShared
-      ? codes.map((code) => Math.max(-127, Math.min(127, Math.round(code * factor))))
-      : codes;
-    return layout === "faiss" ? Uint8Array.from(own, (code) => code + 128) : own;
+    const scale = scaleOf.get(row) as number;
+    const codes = Int8Array.from(decodedRow(where, rows, row), (value) =>
+      Math.max(-127, Math.min(127, Math.round(value / scale))),
+    );
+    return layout === "faiss" ? Uint8Array.from(codes, (code) => code + 128) : codes;
   };
   return { bytesPerRow: dimensions, type, scales, write };
-}
-
-/** The largest size of a restored value. */
-function largestValue(
-  where: string,
-  rows: VectorRows,
-  order: readonly number[],
-  scales: Float32Array,
-): number {
-  let largest = 0;
-  for (const row of order) {
-    let code = 0;
-    for (const each of codesOf(where, rows, row)) code = Math.max(code, Math.abs(each));
-    largest = Math.max(largest, code * scales[row]);
-  }
-  return largest;
 }
 
 /** `bit` in PostgreSQL's binary format: the number of bits as int32, then the bits. */

@@ -18,6 +18,8 @@ export interface VectorLayout {
   readonly metric: VectorMetric;
   readonly dtype: VectorDType;
   readonly originals: VectorOriginals;
+  /** Values of a group that has a scale of its own; undefined: one scale a row. */
+  readonly groupSize: number | undefined;
   /** Whether rows have signs, by which a search chooses the rows that it scans. */
   readonly hasSigns: boolean;
 }

@@ -7,8 +7,8 @@ import type { VectorId, VectorLayout, VectorMetric } from "./layout.js";
 import { Candidates, keepPending, type Pending, type SearchResult } from "./result.js";
 import type { VectorSource } from "./vectors.js";
 
-const FORMAT_BYTES = 16;
-const SEGMENT_BYTES = 40;
+const FORMAT_BYTES = 20;
+const SEGMENT_BYTES = 44;
 
 /** Scores the candidates of a result exactly. @param source  their vectors, in the order of their ids */
 export function rescored<Id extends VectorId, Metric extends VectorMetric>(
@@ -45,8 +45,8 @@ export function rescored<Id extends VectorId, Metric extends VectorMetric>(
     Candidates.BYTES * count,
   );
   try {
-    module.vectorFormat(dimensions, metric, dtype, "float32", formatAt);
-    const segment = [0, 0, 0, 0, originalsAt, 0, ordersAt, 0, count, 0];
+    module.vectorFormat(dimensions, metric, dtype, "float32", 0, formatAt);
+    const segment = [0, 0, 0, 0, originalsAt, 0, ordersAt, 0, count, 0, 0];
     memory.write("Uint32Array", segmentAt, segment);
     memory.write("Float32Array", queryAt, query);
     memory.copyIn(where, "Float32Array", originalsAt, values, size);

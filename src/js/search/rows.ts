@@ -21,7 +21,8 @@ export type Column =
   | "originals"
   | "originalErrors"
   | "orders"
-  | "signs";
+  | "signs"
+  | "restored";
 
 /** The columns in a segment's block; `orders` has a block of its own. */
 const COLUMNS = [
@@ -32,6 +33,7 @@ const COLUMNS = [
   "originals",
   "originalErrors",
   "signs",
+  "restored",
 ] as const satisfies readonly Column[];
 
 /** Readable bytes behind the last row's codes and signs. */
@@ -44,9 +46,9 @@ const GROWTH = 32;
 const MOST_ROWS = 2 ** 32 - 2 ** 16;
 
 /** The block of descriptions: a format, the largest square, and segments from here on, the first for work. */
-const SQUARES_AT = 16;
+const SQUARES_AT = 20;
 const SEGMENTS_AT = 32;
-const SEGMENT_BYTES = 40;
+const SEGMENT_BYTES = 44;
 
 /** One block of rows. */
 interface Segment {
@@ -103,27 +105,34 @@ export class VectorRows {
   version = 0;
 
   constructor(core: Core, where: string, layout: VectorLayout) {
-    const { dimensions, metric, dtype, originals, hasSigns } = layout;
+    const { dimensions, metric, originals, groupSize = dimensions, hasSigns } = layout;
+    const groups = Math.ceil(dimensions / groupSize);
     this.core = core;
     this.layout = layout;
+    this.#owned = { memory: core.memory, blocks: new Set() };
+    abandoned.register(this, this.#owned, this);
+    this.#makeDescriptions(where, 2);
     this.widths = {
-      codes: core.module.vectorBytes(dimensions, dtype),
-      scales: 4,
+      codes: core.module.vectorBytes(this.formatAt),
+      scales: 4 * groups,
       errors: 4,
-      squares: metric === "euclidean" ? 4 : 0,
+      squares: metric === "euclidean" && groups === 1 ? 4 : 0,
       originals: originals === "none" ? 0 : dimensions * (originals === "float32" ? 4 : 2),
       originalErrors: originals === "float16" ? 4 : 0,
       orders: 4,
       signs: hasSigns ? signBytes(dimensions) : 0,
+      restored: groups === 1 ? 0 : 8,
     };
-    this.#owned = { memory: core.memory, blocks: new Set() };
-    abandoned.register(this, this.#owned, this);
-    this.#makeDescriptions(where, 2);
   }
 
   /** The number of rows. */
   get size(): number {
     return this.#size;
+  }
+
+  /** The number of scales of each row. */
+  get groups(): number {
+    return this.widths.scales / 4;
   }
 
   get mostSquares(): number {
@@ -180,20 +189,20 @@ export class VectorRows {
   }
 
   #makeDescriptions(where: string, segments: number): void {
-    const { dimensions, metric, dtype, originals } = this.layout;
+    const { dimensions, metric, dtype, originals, groupSize = 0 } = this.layout;
     const block = this.#allocate(where, this.#descriptionBytes(segments));
     this.#release(this.#descriptions);
     this.#descriptions = block;
     this.#described = segments;
-    this.core.module.vectorFormat(dimensions, metric, dtype, originals, block);
+    this.core.module.vectorFormat(dimensions, metric, dtype, originals, groupSize, block);
   }
 
   /** Writes a segment's description, with the given rows. @returns its heap offset */
   #describe(place: number, { at }: Pick<Segment, "at">, first: number, rows: number): number {
-    const { codes, scales, errors, squares, originals, originalErrors, orders, signs } = at;
+    const { codes, scales, errors, squares, originals, originalErrors, orders } = at;
     const to = this.#descriptions + SEGMENTS_AT + SEGMENT_BYTES * place;
     const fields = [codes, scales, errors, squares, originals, originalErrors, orders];
-    this.core.memory.write("Uint32Array", to, [...fields, first, rows, signs]);
+    this.core.memory.write("Uint32Array", to, [...fields, first, rows, at.signs, at.restored]);
     return to;
   }
 

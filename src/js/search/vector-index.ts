@@ -53,6 +53,12 @@ export interface VectorIndexOptions<Metric extends VectorMetric = VectorMetric> 
    */
   dtype?: VectorDType | undefined;
   /**
+   * With `"int8"` or `"int4"`: one scale for each group of as many values of a row, an integer >= 1; the last group
+   * may be short. Bounds are narrower, scans take longer, and a row takes 4 bytes more for each group. Default: one
+   * scale a row.
+   */
+  groupSize?: number | undefined;
+  /**
    * `"none"` (default): every row is scanned. `"binary"`: only rows whose signs are nearest to the query's; faster,
    * and nothing is proven. Takes one bit a value more.
    */
@@ -91,7 +97,7 @@ export type ReadVectors<Id extends VectorId = VectorId> = {
 
 const DEFAULT_FACTOR = 40;
 
-const OPTIONS = ["dimensions", "metric", "dtype", "prefilter", "originals"];
+const OPTIONS = ["dimensions", "metric", "dtype", "groupSize", "prefilter", "originals"];
 
 /** The parts of an index, private to the library. */
 export interface IndexParts {
@@ -128,7 +134,13 @@ function checkLayout(where: string, options: unknown): VectorLayout {
     const problem = 'options.prefilter "binary" needs dtype "int8" or "int4", got "binary"';
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
-  return { dimensions: dimensions as number, metric, dtype, originals, hasSigns };
+  const size = checkInteger(where, "options.groupSize", given.groupSize, 0, 1, 2 ** 31 - 1);
+  const groupSize = size === 0 ? undefined : size;
+  if (groupSize !== undefined && dtype === "binary") {
+    const problem = 'options.groupSize needs dtype "int8" or "int4", got "binary"';
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
+  return { dimensions: dimensions as number, metric, dtype, originals, groupSize, hasSigns };
 }
 
 /**
@@ -142,7 +154,7 @@ function checkLayout(where: string, options: unknown): VectorLayout {
  * rounding, and results have the same bits in every build, in every engine and with any number of threads.
  *
  * Rows take dimensions bytes (int8; half of it for int4, an eighth for binary), 8 bytes for scale and error
- * (12 for euclidean), and their originals. The memory is freed by `dispose()`, at the end of a `using` block,
+ * (12 for euclidean; with groups 12 and 4 for each scale), and their originals. The memory is freed by `dispose()`, at the end of a `using` block,
  * or some time after the index becomes garbage.
  *
  * `save` and `load` of zeropoint/models keep it in a file.
@@ -164,6 +176,7 @@ export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMe
    * @param options.dimensions  the number of values of each vector
    * @param options.metric      `"cosine"` (default), `"dot"` or `"euclidean"`
    * @param options.dtype       `"int8"` (default), `"int4"` or `"binary"`
+   * @param options.groupSize   values of a group with a scale of its own; default: one scale a row
    * @param options.prefilter   `"none"` (default) or `"binary"`
    * @param options.originals   `"none"` (default), `"float32"` or `"float16"`
    * @throws {TypeError} `ZP_UNKNOWN_OPTION`, `ZP_INVALID_OPTION`, `ZP_CONFLICTING_OPTIONS`
@@ -206,6 +219,11 @@ export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMe
   /** The codes' dtype. */
   get dtype(): VectorDType {
     return partsOf("VectorIndex.dtype", this).rows.layout.dtype;
+  }
+
+  /** Values of a group that has a scale of its own; undefined: one scale a row. */
+  get groupSize(): number | undefined {
+    return partsOf("VectorIndex.groupSize", this).rows.layout.groupSize;
   }
 
   /** The prefilter. */
@@ -419,10 +437,12 @@ export class VectorIndex<Id extends VectorId = VectorId, Metric extends VectorMe
 
   /**
    * The codes in the layout of another program, in the order of insertion. Programs compare codes without scales,
-   * so for `"dot"` and `"euclidean"` integer codes are made anew, with one scale for all.
+   * so for `"dot"` and `"euclidean"` integer codes are made anew, with one scale for all; and for `"cosine"` those of
+   * an index with groups, with one scale a row.
    *
    * @param layout
-   * - `"int8"`: int8 codes with a scale for each row, x ≈ scale · code; int4 and binary codes are spread to bytes.
+   * - `"int8"`: int8 codes with a scale for each row, x ≈ scale · code; int4 and binary codes are spread to bytes. With
+   *   groups a scale for each of them, and `groupSize`.
    * - `"sqlite-vec"`: `vec_int8` blobs; of a binary index `vec_bit` blobs, the first value in the lowest bit.
    * - `"usearch"`: `i8`; of a binary index `b1`, the first value in the highest bit.
    * - `"faiss"`: codes + 128 of a scalar quantizer `QT_8bit_direct_signed`; of a binary index those of

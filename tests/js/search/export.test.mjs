@@ -50,6 +50,39 @@ describe("VectorIndex.export", () => {
     }
   });
 
+  it('gives all scales of groups as "int8", and codes of one scale a row to programs without scales', () => {
+    for (const dtype of ["int8", "int4"]) {
+      for (const metric of ["cosine", "dot"]) {
+        const index = indexOf({ dtype, metric, groupSize: 5 });
+        const { data, scales, groupSize } = index.export("int8");
+        assert.equal(groupSize, 5);
+        assert.equal(scales.length, 4 * keptIds.length);
+        for (const [i, id] of keptIds.entries()) {
+          const restored = Float32Array.from(
+            data.subarray(i * D, i * D + D),
+            (code, j) => scales[4 * i + Math.floor(j / 5)] * code,
+          );
+          sameFloats(restored, index.vector(id));
+        }
+        const own = index.export("usearch");
+        assert.ok(!("groupSize" in own));
+        assert.equal(own.scales.length, keptIds.length);
+        assert.equal(new Set(own.scales).size === 1, metric === "dot");
+        for (const [i, id] of keptIds.entries()) {
+          for (const [j, value] of index.vector(id).entries()) {
+            const restored = own.scales[i] * own.data[i * D + j];
+            assert.ok(Math.abs(restored - value) <= 0.5001 * own.scales[i], `${id} ${j}`);
+          }
+        }
+        const { data: faiss } = index.export("faiss");
+        sameCodes(
+          faiss,
+          Uint8Array.from(own.data, (code) => code + 128),
+        );
+      }
+    }
+  });
+
   it("gives cosine codes as they are to programs without scales", () => {
     const index = indexOf({});
     const { data: codes } = index.export("int8");

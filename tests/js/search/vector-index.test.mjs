@@ -63,7 +63,9 @@ describe("VectorIndex", () => {
     for (const ids of ["numbers", "strings"]) {
       const nameOf = (n) => (ids === "numbers" ? n : `row ${n}`);
       for (const metric of ["cosine", "dot", "euclidean"]) {
-        const index = new VectorIndex({ dimensions: D, metric, dtype: "int4" });
+        const options = { dimensions: D, metric, dtype: "int4" };
+        if (ids === "strings") options.groupSize = 6;
+        const index = new VectorIndex(options);
         // A Map keeps the place of a key that is set again, as the index does.
         const expected = new Map();
         for (let step = 0; step < 60; step++) {
@@ -81,7 +83,7 @@ describe("VectorIndex", () => {
           }
           assert.deepEqual(index.ids(), [...expected.keys()]);
         }
-        const fresh = new VectorIndex({ dimensions: D, metric, dtype: "int4" });
+        const fresh = new VectorIndex(options);
         fresh.add([...expected.values()], [...expected.keys()]);
         assert.ok(expected.size > 20);
         for (const k of [1, 10, 1000]) {
@@ -200,18 +202,18 @@ describe("VectorIndex", () => {
   it("gives the same bits in every build and with any number of threads", () => {
     const n = 6000;
     const many = random.normal(n * 64);
-    for (const dtype of ["int8", "int4", "binary"]) {
+    for (const [dtype, groupSize] of [["int8"], ["int4"], ["int4", 25], ["binary"]]) {
       for (const prefilter of dtype === "binary" ? ["none"] : ["none", "binary"]) {
         let expected;
         for (const zp of builds) {
-          const index = new zp.VectorIndex({ dimensions: 64, dtype, prefilter });
+          const index = new zp.VectorIndex({ dimensions: 64, dtype, groupSize, prefilter });
           index.add(many.subarray(0, 64 * 4000));
           index.add(many.subarray(64 * 4000));
           const queries = [3, 4, 5].map((row) => many.subarray(row * 64, row * 64 + 64));
           const results = [...index.search(queries), index.search(queries[0], { k: 3 })];
           index.dispose();
           expected ??= results;
-          assert.deepEqual(results, expected, `${dtype} ${zp.name}`);
+          assert.deepEqual(results, expected, `${dtype} ${groupSize} ${zp.name}`);
         }
       }
     }
@@ -244,6 +246,95 @@ describe("VectorIndex", () => {
       const own = new VectorIndex({ dimensions: 1 });
       own[Symbol.dispose]();
       refuses(() => own.size, TypeError, "ZP_DISPOSED", /disposed/);
+    }
+  });
+});
+
+describe("groupSize of VectorIndex", () => {
+  it("restores what quantize with the same groups restores, also where the last group is short", () => {
+    const x = tensor(flat, [300, D]);
+    for (const dtype of ["int8", "int4"]) {
+      for (const groupSize of [1, 4, 7, 16, 19]) {
+        const index = indexOf({ originals: "none", metric: "dot", dtype, groupSize });
+        const expected = dequantize(quantize(x, { dtype, groupSize })).data;
+        for (const id of [0, 3, 299]) {
+          const text = `${dtype} ${groupSize}`;
+          sameFloats(index.vector(id), expected.slice(id * D, id * D + D), text);
+        }
+        assert.equal(index.groupSize, groupSize);
+        index.dispose();
+      }
+    }
+  });
+
+  it("is one scale a row where no second group begins", () => {
+    for (const metric of ["cosine", "dot", "euclidean"]) {
+      const index = indexOf({ originals: "none", metric });
+      for (const groupSize of [D, D + 1, 2 ** 31 - 1]) {
+        const own = indexOf({ originals: "none", metric, groupSize });
+        assert.equal(own.groupSize, groupSize);
+        assert.equal(own.sizeInBytes, index.sizeInBytes);
+        assert.deepEqual(own.search(query, { k: 20 }), index.search(query, { k: 20 }));
+      }
+      assert.equal(index.groupSize, undefined);
+    }
+  });
+
+  it("leaves fewer candidates than one scale a row, and the same hits", () => {
+    const dimensions = 100;
+    // Some values are ten times as large as the others, as in embeddings.
+    const make = () => random.normal(dimensions).map((value, i) => (i % 25 === 7 ? 10 : 1) * value);
+    const own = Array.from({ length: 2000 }, make);
+    const queries = Array.from({ length: 8 }, make);
+    for (const metric of ["cosine", "dot", "euclidean"]) {
+      for (const dtype of ["int8", "int4"]) {
+        const [byRow, byGroup] = [undefined, 5].map((groupSize) => {
+          const index = new VectorIndex({
+            dimensions,
+            metric,
+            dtype,
+            groupSize,
+            originals: "float32",
+          });
+          index.add(own);
+          const results = index.search(queries);
+          index.dispose();
+          return results;
+        });
+        const count = (results) => results.reduce((sum, { candidates }) => sum + candidates, 0);
+        const text = `${metric} ${dtype}: ${count(byGroup)} and ${count(byRow)}`;
+        assert.ok(count(byGroup) < 0.8 * count(byRow), text);
+        for (const [i, { hits, proven }] of byGroup.entries()) {
+          assert.deepEqual(hits, byRow[i].hits, text);
+          assert.equal(proven, "order");
+        }
+      }
+    }
+  });
+
+  it("takes 4 bytes more for each group, and 12 for a row", () => {
+    const dimensions = 256;
+    const index = new VectorIndex({ dimensions, dtype: "int4", groupSize: 32 });
+    for (let i = 0; i < 40; i++) index.add(random.normal(500 * dimensions));
+    const most = 1.1 * index.size * (dimensions / 2 + 12 + 4 * 8);
+    assert.ok(index.sizeInBytes <= most, `${index.sizeInBytes} is over ${most}`);
+  });
+
+  it("keeps values of groups of zeros, and rows of zeros", () => {
+    const index = new VectorIndex({ dimensions: 6, metric: "euclidean", groupSize: 2 });
+    index.add([
+      [0, 0, 3, 0, 0, 0],
+      [0, 0, 0, 0, 0, 0],
+      [0, 0, 0, 0, 1e-45, 4],
+    ]);
+    sameFloats(index.vector(0), [0, 0, 3, 0, 0, 0]);
+    const { hits } = index.search([0, 0, 0, 0, 0, 4], { k: 3 });
+    assert.deepEqual(
+      hits.map(({ id }) => id),
+      [2, 1, 0],
+    );
+    for (const [i, exact] of [0, 4, 5].entries()) {
+      assert.ok(Math.abs(hits[i].distance - exact) <= hits[i].error, `${i}`);
     }
   });
 });
@@ -408,12 +499,22 @@ describe("VectorIndex refuses", () => {
       "ZP_UNKNOWN_OPTION",
       /did you mean originals/,
     );
-    refuses(
-      make({ dimensions: 2, dtype: "binary", prefilter: "binary" }),
-      TypeError,
-      "ZP_CONFLICTING_OPTIONS",
-      /needs dtype "int8" or "int4"/,
-    );
+    for (const more of [{ prefilter: "binary" }, { groupSize: 8 }]) {
+      refuses(
+        make({ dimensions: 2, dtype: "binary", ...more }),
+        TypeError,
+        "ZP_CONFLICTING_OPTIONS",
+        /(prefilter|groupSize).* needs dtype "int8" or "int4"/,
+      );
+    }
+    for (const groupSize of [0, 1.5, 2 ** 31]) {
+      refuses(
+        make({ dimensions: 2, groupSize }),
+        RangeError,
+        "ZP_INVALID_OPTION",
+        /options.groupSize must be an integer from 1/,
+      );
+    }
   });
 
   it("queries that are not finite, and wrong options of a search", () => {

@@ -30,6 +30,7 @@ for (const [place, options] of [
         assert.equal((await handle.add(flat)).length, 9000);
         assert.equal(await handle.size, 9000);
         assert.equal(await handle.metric, "euclidean");
+        assert.equal(await handle.groupSize, undefined);
         const result = await handle.search(query);
         assert.deepEqual(result, index.search(query));
         const batch = [query, random.normal(D)];

@@ -25,7 +25,8 @@ void run(Source source) {
   const std::size_t n = 1 + source.below(40);
   const std::size_t rows = 1 + source.below(60);
   const std::size_t k = source.below(rows + 3);
-  const VectorFormat format{n, similarity, source.pick(kCodes), Originals::kFloat32};
+  VectorFormat format{n, similarity, source.pick(kCodes), Originals::kFloat32};
+  if (format.codes != VectorCodes::kBinary) format.group_size = source.below(n + 2);
   std::vector<float> x(rows * n);
   std::vector<float> query(n);
   for (float& v : x) v = source.special();
@@ -34,11 +35,12 @@ void run(Source source) {
     return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
   };
 
-  std::vector<std::uint8_t> codes(rows * vector_bytes(n, format.codes) + kVectorSlack);
-  std::vector<float> scales(rows);
+  std::vector<std::uint8_t> codes(rows * vector_bytes(format) + kVectorSlack);
+  std::vector<float> scales(rows * vector_groups(format));
   std::vector<float> errors(rows);
   std::vector<std::int32_t> squares(rows);
   std::vector<float> originals(rows * n);
+  std::vector<double> restored(rows);
   const VectorSegment segment{codes.data(),
                               scales.data(),
                               errors.data(),
@@ -47,7 +49,9 @@ void run(Source source) {
                               nullptr,
                               nullptr,
                               0,
-                              rows};
+                              rows,
+                              nullptr,
+                              vector_groups(format) > 1 ? restored.data() : nullptr};
   std::int32_t most = 0;
   const Status added = add_vectors(x, format, segment, 0, most);
   if (added != Status::kOk) {

@@ -45,8 +45,8 @@ const COLUMN_FIELDS = [
   "signs",
 ] as const;
 
-/** The columns of an index in a file; squares are computed again. */
-function storedColumns({ layout, widths }: VectorRows, size: number): StoredColumn[] {
+/** The columns of an index in a file; squares and restored squares are computed again. */
+function storedColumns({ layout, widths, groups }: VectorRows, size: number): StoredColumn[] {
   const { dimensions, dtype, originals, hasSigns } = layout;
   const columns: StoredColumn[] = [
     {
@@ -55,7 +55,12 @@ function storedColumns({ layout, widths }: VectorRows, size: number): StoredColu
       dtype: dtype === "int8" ? "int8" : "uint8",
       shape: [size, widths.codes],
     },
-    { column: "scales", field: "scales", dtype: "float32", shape: [size] },
+    {
+      column: "scales",
+      field: "scales",
+      dtype: "float32",
+      shape: layout.groupSize === undefined ? [size] : [size, groups],
+    },
     { column: "errors", field: "errors", dtype: "float32", shape: [size] },
   ];
   if (originals !== "none") {
@@ -77,7 +82,7 @@ function storedColumns({ layout, widths }: VectorRows, size: number): StoredColu
 export function writeIndex(writer: FileWriter, path: string, index: AnyVectorIndex): JSONNode {
   const { where } = writer;
   const { rows, ids } = partsOf(where, index);
-  const { dimensions, metric, dtype, originals, hasSigns } = rows.layout;
+  const { dimensions, metric, dtype, originals, groupSize, hasSigns } = rows.layout;
   const { size, version, mostSquares, nextOrder } = rows;
   const checkSame = (): void => {
     rows.checkAlive(where);
@@ -104,6 +109,7 @@ export function writeIndex(writer: FileWriter, path: string, index: AnyVectorInd
     dimensions,
     metric,
     dtype,
+    ...(groupSize !== undefined && { groupSize }),
     prefilter: hasSigns ? "binary" : "none",
     originals,
     rows: size,
@@ -140,6 +146,7 @@ const FIELDS = [
   "dimensions",
   "metric",
   "dtype",
+  "groupSize",
   "prefilter",
   "originals",
   "rows",
@@ -168,10 +175,15 @@ export function readIndex(reader: StructureReader, path: string, value: unknown)
   const choice = <const T extends readonly string[]>(name: (typeof FIELDS)[number], choices: T) =>
     reader.choice<T[number]>(`${path}.${name}`, node[name], choices);
   const size = integer("rows", 0, most);
+  const dtype = choice("dtype", ["int8", "int4", "binary"]);
+  if (dtype === "binary" && node.groupSize !== undefined) {
+    throw reader.fail(`${path}.groupSize`, "nothing", node.groupSize);
+  }
   const index = new VectorIndex<VectorId, VectorMetric>({
     dimensions: integer("dimensions", 1, 65535),
     metric: choice("metric", ["cosine", "dot", "euclidean"]),
-    dtype: choice("dtype", ["int8", "int4", "binary"]),
+    dtype,
+    groupSize: node.groupSize === undefined ? undefined : integer("groupSize", 1, 2 ** 31 - 1),
     prefilter: choice("prefilter", ["none", "binary"]),
     originals: choice("originals", ["none", "float32", "float16"]),
   });
