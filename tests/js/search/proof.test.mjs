@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { save } from "zeropoint/models";
 import { Random } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";
 import { effort } from "../support/effort.mjs";
@@ -24,6 +25,35 @@ function randomRows(count, dimensions, size) {
     if (random.integer(0, 39) === 0) return new Float32Array(dimensions);
     return Float32Array.from(center, (value) => value + spread * uniform());
   });
+}
+
+/** A random index and query: options, rows, query, k, and the exact scores of the rows. */
+function randomSearch(run) {
+  const options = {
+    dimensions: random.integer(1, 24),
+    metric: METRICS[run % 3],
+    dtype: pick(DTYPES),
+    originals: pick(ORIGINALS),
+  };
+  if (options.dtype !== "binary" && run % 2 === 0) options.groupSize = random.integer(1, 9);
+  const { dimensions, metric } = options;
+  const rows = randomRows(random.integer(1, 30), dimensions, 2 ** random.integer(-12, 8));
+  const query = pick([pick(rows), ...randomRows(2, dimensions, 1)]);
+  const k = random.integer(1, 8);
+  const integers = [...query].map(integerOf);
+  const scores = rows.map((row) => exactScore(integers, [...row].map(integerOf), metric));
+  return { options, rows, query, k, scores };
+}
+
+/** The bytes of a saved index with each row's error bound multiplied by a factor. */
+function withErrors(bytes, factor) {
+  const start = 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+  const [from, to] = header.errors.data_offsets;
+  const errors = new Float32Array(bytes.slice(start + from, start + to).buffer);
+  const changed = bytes.slice();
+  changed.set(new Uint8Array(errors.map((error) => factor * error).buffer), start + from);
+  return changed;
 }
 
 /** Asserts that a result says nothing wrong. @param scores  exact scores of rows by id */
@@ -60,23 +90,7 @@ describe("VectorIndex.search proves nothing that is wrong", () => {
   it("for random indexes and queries, in every build", { timeout: 600_000 }, () => {
     const proofs = { order: 0, members: 0, false: 0 };
     for (let run = 0; run < effort(10_000); run++) {
-      const options = {
-        dimensions: random.integer(1, 24),
-        metric: METRICS[run % 3],
-        dtype: pick(DTYPES),
-        originals: pick(ORIGINALS),
-      };
-      const rows = randomRows(
-        random.integer(1, 30),
-        options.dimensions,
-        2 ** random.integer(-12, 8),
-      );
-      const query = pick([pick(rows), ...randomRows(2, options.dimensions, 1)]);
-      const k = random.integer(1, 8);
-      const integers = [...query].map(integerOf);
-      const scores = rows.map((row) =>
-        exactScore(integers, [...row].map(integerOf), options.metric),
-      );
+      const { options, rows, query, k, scores } = randomSearch(run);
       let expected;
       for (const { VectorIndex, name } of builds) {
         const text = `run ${run}, ${name}, ${JSON.stringify({ ...options, k })}`;
@@ -94,6 +108,32 @@ describe("VectorIndex.search proves nothing that is wrong", () => {
     for (const [proof, count] of Object.entries(proofs)) assert.ok(count > builds.length, proof);
   });
 
+  it("which bounds of rows that are 1 % too small would do", {
+    timeout: 600_000,
+  }, async (context) => {
+    const { VectorIndex, load } = builds[0];
+    let wrong = 0;
+    const runs = effort(2_000);
+    for (let run = 0; run < runs; run++) {
+      const { options, rows, query, k, scores } = randomSearch(run);
+      const index = new VectorIndex({ ...options, originals: "none" });
+      index.add(rows);
+      const bytes = new Uint8Array(await new Response(save(index)).arrayBuffer());
+      const [whole, shrunk] = await Promise.all(
+        [1, 0.99].map(async (factor) => await load(withErrors(bytes, factor))),
+      );
+      checkResult(whole.search(query, { k }), scores, { k, ...options, originals: "none" }, "");
+      try {
+        checkResult(shrunk.search(query, { k }), scores, { k, ...options, originals: "none" }, "");
+      } catch {
+        wrong++;
+      }
+      for (const each of [index, whole, shrunk]) each.dispose();
+    }
+    context.diagnostic(`${wrong} of ${runs} results are wrong with bounds that are 1 % too small`);
+    assert.ok(wrong > runs / 100, `${wrong} of ${runs}`);
+  });
+
   // The row's bound is reached: its error lies along the query, and another row, which codes hold almost
   // exactly, has a score that only the last half of a percent of the bound keeps open.
   it("for a row whose score reaches its bound, and another just below it", () => {
@@ -101,7 +141,8 @@ describe("VectorIndex.search proves nothing that is wrong", () => {
     for (let run = 0; run < 40; run++) {
       const dimensions = 32;
       const row = Float32Array.from({ length: dimensions }, () => random.between(-1, 1));
-      const index = new VectorIndex({ dimensions, metric: "dot", dtype: "int4" });
+      const groupSize = pick([undefined, 7, 16]);
+      const index = new VectorIndex({ dimensions, metric: "dot", dtype: "int4", groupSize });
       index.add(row);
       const query = index.vector(0).map((value, i) => row[i] - value);
       const integers = [...query].map(integerOf);
@@ -126,7 +167,8 @@ describe("VectorIndex.search proves nothing that is wrong", () => {
       for (let run = 0; run < 20; run++) {
         const dimensions = 32;
         const row = Float32Array.from({ length: dimensions }, () => random.between(-1, 1));
-        const index = new VectorIndex({ dimensions, metric, dtype: "int4" });
+        const groupSize = pick([undefined, 7, 16]);
+        const index = new VectorIndex({ dimensions, metric, dtype: "int4", groupSize });
         index.add(row);
         const error = index.vector(0).map((value, i) => row[i] - value);
         const query = metric === "dot" ? error : row.map((value, i) => value + 8 * error[i]);
