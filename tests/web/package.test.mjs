@@ -96,6 +96,7 @@ const NODE_ONLY = {
   "models/quantize/memory.test.mjs": "measures processes of their own",
   "models/quantize/onnx-runtime.test.mjs":
     "imports npm's onnxruntime-web; onnx.test.mjs runs it on a page",
+  "search/memory.test.mjs": "measures processes of their own",
   "formats/memory.test.mjs": "starts Nodes with little memory",
   "models/save/load.test.mjs": {
     "load > takes paths and file URLs of Node": "writes files",
