@@ -39,8 +39,8 @@ const ELSEWHERE = {
   "js A single file": "package/recipes.test.mjs",
   "html A strict content security policy": "package/recipes.test.mjs",
   "py Saving and loading": "engines/python-safetensors.test.mjs",
-  "js An index kept in a page": "package/search-page.test.mjs",
-  "py Searching vectors": "js/search/save.test.mjs",
+  "js An index kept in a page": "web/search/recipes.test.mjs",
+  "py Searching vectors": "engines/search-python.test.mjs",
 };
 
 /** The examples that are run below with files of their own. */
