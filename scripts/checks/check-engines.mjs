@@ -46,6 +46,11 @@ const ENGINES = [
     file: join("tests", "engines", "huggingface-gguf.test.mjs"),
   },
   {
+    title: "NumPy and faiss: a saved index by the documented lines, and exported codes",
+    packages: [],
+    file: join("tests", "engines", "search-python.test.mjs"),
+  },
+  {
     title: "sqlite-vec and usearch: exported codes of an index",
     packages: ["sqlite-vec@0.1.9", "usearch@2.26.2"],
     file: join("tests", "engines", "vector-programs.test.mjs"),

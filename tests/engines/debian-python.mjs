@@ -1,4 +1,4 @@
-// Python with safetensors and NumPy of a newer Debian, unpacked into the cache folder.
+// Python with safetensors, NumPy and faiss of a newer Debian, unpacked into the cache folder.
 
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,22 +7,23 @@ import { cacheFolder } from "../../scripts/toolchain/cache.mjs";
 import { filesIn, unpackDebian } from "../../scripts/toolchain/debian.mjs";
 
 const SUITE = "sid";
-const folder = join(cacheFolder(), `python-safetensors-debian-${SUITE}`);
+const folder = join(cacheFolder(), `python-debian-${SUITE}`);
+const PACKAGES = ["python3-safetensors", "python3-numpy", "python3-faiss"];
 
 /** A file written last: a folder without it belongs to an interrupted installation. */
 const complete = join(folder, ".zeropoint-complete");
 
 /**
- * Installs Python with safetensors and NumPy, the first time.
+ * Installs Python and the packages, the first time.
  * @returns a function that runs a script and gives what it prints; undefined where there is no Debian
  */
 export async function providePython() {
   if (!isDebian()) return undefined;
   if (!existsSync(complete)) {
     rmSync(folder, { recursive: true, force: true });
-    console.log(`Unpacking python3-safetensors of Debian ${SUITE} into ${folder}`);
+    console.log(`Unpacking ${PACKAGES.join(", ")} of Debian ${SUITE} into ${folder}`);
     const downloads = join(folder, "apt");
-    await unpackDebian(SUITE, ["python3-safetensors", "python3-numpy"], downloads, folder);
+    await unpackDebian(SUITE, PACKAGES, downloads, folder);
     rmSync(downloads, { recursive: true });
     writeFileSync(complete, "");
   }
