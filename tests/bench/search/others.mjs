@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 const require = createRequire(import.meta.url);
 const requireProgram = createRequire(join(process.env.ZEROPOINT_PROGRAMS ?? "", "x.js"));
@@ -58,6 +59,23 @@ export const OTHERS = [
     },
   },
   {
+    name: "hnswlib-wasm, HNSW, float32",
+    removal: "marks",
+    most: 5000,
+    async build(unit, dimensions) {
+      const lib = await loadHnswlib();
+      const index = new lib.HierarchicalNSW("cosine", dimensions, "");
+      const rows = rowsOf(unit, dimensions);
+      index.initIndex(rows.length, 16, 200, 100);
+      const ids = Uint32Array.from(rows, (_, i) => i);
+      index.addPoints(rows, ids, false);
+      return {
+        search: (query, k) => [...index.searchKnn(query, k, undefined).neighbors],
+        end: () => index.delete?.(),
+      };
+    },
+  },
+  {
     name: "sqlite-vec (native), int8",
     removal: "yes",
     async build(unit, dimensions) {
@@ -101,6 +119,27 @@ export const OTHERS = [
     },
   },
 ];
+
+/** Loads hnswlib-wasm, which is compiled for pages alone: with stand-ins for a page's globals while it starts. */
+async function loadHnswlib() {
+  const standIns = {
+    window: globalThis,
+    document: {},
+    location: { href: "http://localhost/" },
+    indexedDB: { open: () => ({}) },
+  };
+  const added = Object.keys(standIns).filter((name) => !(name in globalThis));
+  for (const name of added) globalThis[name] = standIns[name];
+  try {
+    const folder = join(process.env.ZEROPOINT_PROGRAMS ?? "", "node_modules", "hnswlib-wasm");
+    const { loadHnswlib: load } = await import(
+      pathToFileURL(join(folder, "dist", "hnswlib.js")).href
+    );
+    return await load();
+  } finally {
+    for (const name of added) delete globalThis[name];
+  }
+}
 
 /** A unit vector's codes as bytes, with one scale for its largest value. @param {Float32Array} row */
 function bytesOf(row) {

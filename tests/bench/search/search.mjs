@@ -95,7 +95,7 @@ export async function benchSearch(args, build, install) {
   if (!isAlone) {
     await install();
     // Its installation runs a script, which it does not need: it has binaries.
-    await installWithoutScripts(["usearch@2.26.2"], programs);
+    await installWithoutScripts(["usearch@2.26.2", "hnswlib-wasm@0.8.2"], programs);
   }
   const newest = join(root, "tests", "bench", "node_modules", "node", "bin", "node");
   const program = !isAlone && existsSync(newest) ? newest : process.execPath;
