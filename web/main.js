@@ -1,5 +1,6 @@
 // Connects the page's scripts. All content is readable without them.
 
+import { connectDoor } from "./shell/door.js";
 import { connectOffline } from "./shell/offline/offline.js";
 import { fill, isFilled } from "./shell/parts.js";
 import { showCurrentView } from "./shell/router.js";
@@ -36,17 +37,22 @@ await turn();
 document.documentElement.classList.remove("is-starting");
 document.documentElement.classList.add("is-live");
 
-/** Views whose scripts are loaded or loading. @type {Set<string>} */
-const connected = new Set();
+const giveFiles = connectDoor(/** @type {HTMLElement} */ (document.getElementById("overview")));
+
+/** Views whose scripts are loaded or loading. @type {Map<string, Promise<void>>} */
+const connections = new Map();
 
 showCurrentView((view) => {
-  if (connected.has(view.id)) return;
-  connected.add(view.id);
-  connect(view).then(
-    () => view.querySelector(".part-missing")?.remove(),
+  const connection = connections.get(view.id) ?? connect(view);
+  connections.set(view.id, connection);
+  connection.then(
+    () => {
+      view.querySelector(".part-missing")?.remove();
+      if (view.id === "lab") giveFiles(view);
+    },
     () => {
       // The view can be read without its scripts, or has a link to a page that can; the next visit tries again.
-      connected.delete(view.id);
+      connections.delete(view.id);
       sayMissing(view);
     },
   );

@@ -118,18 +118,10 @@ describe("torch.where", () => {
 
 describe("exponentials and their relatives", () => {
   it("are the float32 numbers nearest to the true values", () => {
-    // Tables to ten digits: e, 1/e, ln 2, ln 10, 1 / (1 + 1/e), tanh 1.
+    // To ten digits: 1/e, 1 / (1 + 1/e), tanh 1.
     const f = Math.fround;
-    assert.deepEqual(torch.exp(torch.tensor([0, 1, -1])).tolist(), [
-      1,
-      f(2.7182818285),
-      f(0.3678794412),
-    ]);
-    assert.deepEqual(torch.log(torch.tensor([1, 2, 10])).tolist(), [
-      0,
-      f(0.6931471806),
-      f(2.302585093),
-    ]);
+    assert.deepEqual(torch.exp(torch.tensor([0, 1, -1])).tolist(), [1, f(Math.E), f(0.3678794412)]);
+    assert.deepEqual(torch.log(torch.tensor([1, 2, 10])).tolist(), [0, f(Math.LN2), f(Math.LN10)]);
     assert.equal(torch.sigmoid(torch.tensor(1)).item(), f(0.7310585786));
     assert.equal(torch.tanh(torch.tensor(1.0)).item(), f(0.761594156));
   });

@@ -50,7 +50,7 @@ describe("The header", () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 640 } });
     const { page } = visit;
     await openNotebook(page, "finer-granularity");
-    assert.equal(await page.$eval(".page-header", (header) => header.offsetHeight), 52);
+    assert.equal(await page.$eval(".page-header", (header) => header.offsetHeight), 44);
     for (const size of ["100%", "200%"]) {
       await page.evaluate((fontSize) => {
         document.documentElement.style.fontSize = fontSize;
@@ -64,6 +64,30 @@ describe("The header", () => {
     }
     await visit.close();
   });
+});
+
+describe("The buttons of a notebook on a telephone", () => {
+  for (const width of [320, 390]) {
+    it(`have words, and take at most 120 of 640 pixels with the header: ${width} pixels`, async () => {
+      const visit = await openPage(browser, site.url, { viewport: { width, height: 640 } });
+      const { page } = visit;
+      await openNotebook(page, "finer-granularity");
+      const { bottom, words } = await page.evaluate(() => {
+        scrollTo({ top: 3000, behavior: "instant" });
+        const bar = document.querySelector(".view[data-current] .toolbar");
+        const shown = [...bar.querySelectorAll(":scope > .button > span")].filter(
+          ({ offsetWidth }) => offsetWidth > 20,
+        );
+        return {
+          bottom: bar.getBoundingClientRect().bottom,
+          words: shown.map(({ innerText }) => innerText),
+        };
+      });
+      assert.deepEqual(words, ["Run all", "Stop", "Restart", "Reset"]);
+      assert.ok(bottom <= 120, `${bottom}`);
+      await visit.close();
+    });
+  }
 });
 
 describe("A screen of 360 pixels", () => {
