@@ -38,10 +38,16 @@ async function readsOf(bytes, scheme, options) {
     },
   };
   const model = await openModel(source);
-  const { files } = await quantizeModel(model, () => scheme, options);
+  const { files, report } = await quantizeModel(model, () => scheme, options);
   read = 0;
   for (const file of files) await outputBytes(file);
   await model.close();
+  const isSaid = report.notes.some((note) => /^2 weights are read twice/.test(note));
+  assert.equal(
+    isSaid,
+    read > 1.05 * bytes.length,
+    "whether a note says that weights are read twice",
+  );
   return read / bytes.length;
 }
 
@@ -71,6 +77,13 @@ describe("While a file is written, the bytes of each weight are read", () => {
       assert.ok(reads > 0.95 && reads <= 2.05, `${reads}`);
     });
   }
+
+  it("twice for int8-tensor of compressed-tensors, whose scale is of more values than are held", async () => {
+    const reads = await readsOf(await checkpoint(), "int8-tensor", {
+      target: "compressed-tensors",
+    });
+    assert.ok(reads > 1.95 && reads <= 2.05, `${reads}`);
+  });
 
   for (const scheme of ["int8-channel", "int4-g32-affine"]) {
     for (const target of ["portable", "web", "webgpu"]) {

@@ -38,6 +38,8 @@ export interface Layout {
   /** Whether an index is written for one file, too. */
   readonly isAlwaysIndexed: boolean;
   readonly style: TextStyle;
+  /** Whether all scales of a file stand before all codes, by the order of safetensors. */
+  readonly hasScalesFirst?: boolean;
   /**
    * Why a weight is kept: a name or a shape that the layout does not hold.
    * @param isExplicit  whether a plan or a function named its scheme

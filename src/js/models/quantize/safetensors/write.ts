@@ -13,7 +13,7 @@ import {
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
-import { type Advance, HeldParams } from "../../weights/slabs.js";
+import { type Advance, HeldParams, isReadTwice } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
 import { bytesSection } from "../output.js";
@@ -95,22 +95,37 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const old = { hadQuantization, isAnyLeft };
   const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize, old);
   files.push(...texts);
-  notes.push(...notesOf(entries, views));
+  notes.push(...notesOf(layout, entries, views));
   return { target: layout.target, files, rows, notes, encoders } satisfies Written;
 };
 
-/** A note on groups that are not of inputs. */
-function notesOf(entries: readonly Entry[], views: WeightViews): string[] {
+/** Notes on groups that are not of inputs, and on weights that are read twice. */
+function notesOf(layout: Layout, entries: readonly Entry[], views: WeightViews): string[] {
   const across = entries.filter(
     ({ tensor, scheme }) =>
       scheme?.granularity === "group" && views.of(tensor).inputAxes[1] < tensor.shape.length - 1,
   );
-  if (across.length === 0) return [];
-  const weights = across.length === 1 ? "1 weight" : `${across.length} weights`;
-  return [
-    `groups of ${weights} run along the last axis, over outputs: safetensors has none along the inputs of such weights`,
-  ];
+  const notes: string[] = [];
+  if (across.length > 0) {
+    notes.push(
+      `groups of ${countOf(across)} run along the last axis, over outputs: safetensors has none along the inputs of such weights`,
+    );
+  }
+  const isTwice = ({ tensor, scheme }: Entry): boolean =>
+    scheme !== undefined &&
+    (fieldOf(layout, "hasScalesFirst") === true ||
+      isReadTwice(groupsOf(views.of(tensor).slices(scheme, "safetensors"))));
+  const twice = entries.filter(isTwice);
+  if (twice.length > 0) {
+    notes.push(
+      `${countOf(twice)} ${twice.length === 1 ? "is" : "are"} read twice: their scales are written before their codes, or are of more values than are held`,
+    );
+  }
+  return notes;
 }
+
+const countOf = ({ length }: readonly Entry[]): string =>
+  length === 1 ? "1 weight" : `${length} weights`;
 
 /** One file for the tensors of another format. */
 function foreignOf(job: Job): SourceFile {

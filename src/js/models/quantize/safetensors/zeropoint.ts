@@ -75,6 +75,7 @@ export function zeropointLayout(core: Core): Layout {
   return {
     target: "zeropoint",
     isAlwaysIndexed: false,
+    hasScalesFirst: true,
     style: { indent: 2, sorted: "all" },
     refuse: (tensor, scheme, isExplicit, groups) =>
       isExplicit ? undefined : refuseLarger(tensor, scheme, groups),
