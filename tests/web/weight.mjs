@@ -12,6 +12,7 @@ export const LIMITS = {
   "quantize-and-dequantize": 130_000,
   "quantizer-from-scratch": 130_000,
   "what-it-costs": 130_000,
+  "formats-of-files": 130_000,
   search: 90_000,
 };
 
