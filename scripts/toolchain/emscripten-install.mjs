@@ -18,6 +18,9 @@ import { filesIn, unpackDebian } from "./debian.mjs";
 /** The version that the project is built and tested with; this version is installed. */
 export const TESTED_VERSION = "6.0.5";
 
+/** The commit of emsdk's tag for that version. A tag may be moved to other code; a commit cannot. */
+const EMSDK_COMMIT = "dfb9d1a46c3bb8f52e1e6324be23123b9d73c190";
+
 /** A path with its links resolved: Emscripten clears its cache if the cache's path is spelled differently. */
 const realPath = (path) => (existsSync(path) ? realpathSync(path) : path);
 
@@ -66,6 +69,20 @@ export function quoteLaunchers(folder) {
   }
 }
 
+/**
+ * Checks out a commit of a repository, without its history.
+ * @param {string} site  the repository's address
+ * @param {string} commit  40 hexadecimal digits; git compares them with what it gets
+ * @param {string} folder
+ */
+export async function checkOutCommit(site, commit, folder) {
+  const env = { GIT_TERMINAL_PROMPT: "0" };
+  await run("git", ["init", "--quiet", folder], { env });
+  await run("git", ["-C", folder, "fetch", "--quiet", "--depth", "1", site, commit], { env });
+  const detached = ["-c", "advice.detachedHead=false", "checkout", "--quiet", commit];
+  await run("git", ["-C", folder, ...detached], { env });
+}
+
 /** Installs by emsdk, if its site answers within ten seconds. @returns the problem, if any */
 async function installEmsdk() {
   const site = "https://github.com/emscripten-core/emsdk";
@@ -75,9 +92,7 @@ async function installEmsdk() {
   }
   try {
     rmSync(emsdk, { recursive: true, force: true });
-    // emsdk has a tag for each version.
-    const clone = ["clone", "--quiet", "--depth", "1", "--branch", TESTED_VERSION, site, emsdk];
-    await run("git", ["-c", "advice.detachedHead=false", ...clone], { env });
+    await checkOutCommit(site, EMSDK_COMMIT, emsdk);
     await run("python3", ["emsdk.py", "install", TESTED_VERSION], { cwd: emsdk });
     await run("python3", ["emsdk.py", "activate", TESTED_VERSION], { cwd: emsdk });
     quoteLaunchers(join(emsdk, "upstream", "emscripten"));

@@ -1,7 +1,10 @@
 // The project's dependencies are pinned by content, come from one registry, and are used.
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { differences } from "../../scripts/build/reproduce.mjs";
 import {
@@ -10,6 +13,7 @@ import {
   problemsOfWorkflow,
   unusedDependencies,
 } from "../../scripts/checks/supply-chain.mjs";
+import { checkOutCommit } from "../../scripts/toolchain/emscripten-install.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8"));
 
@@ -49,6 +53,33 @@ describe("Development dependencies", () => {
   it("fail the check if one is unused", () => {
     const name = ["left", "pad"].join("-");
     assert.deepEqual(unusedDependencies({ devDependencies: { [name]: "1.0.0" } }), [name]);
+  });
+});
+
+describe("The compiler's installer", () => {
+  it("is a commit, whatever its tag and branch name", async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "zeropoint-commit-"));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const site = join(folder, "site");
+    const git = (...args) => {
+      const own = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+      const { status, stdout, stderr } = spawnSync("git", [...own, ...args], { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      return stdout.trim();
+    };
+    const commit = (text) => {
+      writeFileSync(join(site, "file"), text);
+      git("-C", site, "add", "file");
+      git("-C", site, "commit", "--quiet", "-m", text);
+      git("-C", site, "tag", "--force", "1.0.0");
+      return git("-C", site, "rev-parse", "HEAD");
+    };
+    git("init", "--quiet", site);
+    const pinned = commit("as released");
+    commit("moved");
+    await checkOutCommit(site, pinned, join(folder, "copy"));
+    assert.equal(readFileSync(join(folder, "copy", "file"), "utf8"), "as released");
+    await assert.rejects(checkOutCommit(site, "0".repeat(40), join(folder, "other")));
   });
 });
 
