@@ -369,9 +369,30 @@ export function readJson(where: string, bytes: Uint8Array, budget = new Budget()
   return value;
 }
 
+/** JSON of plain objects, lists and primitives by their own fields: JSON.stringify calls `toJSON` of any prototype. */
+export function writeJson(value: unknown, indent = 0): string {
+  const write = (each: unknown, margin: string): string | undefined => {
+    if (typeof each !== "object" || each === null) return JSON.stringify(each);
+    const inner = margin + " ".repeat(indent);
+    const isList = Array.isArray(each);
+    const items = isList
+      ? each.map((item) => write(item, inner) ?? "null")
+      : Object.entries(each).flatMap(([name, field]) => {
+          const text = write(field, inner);
+          return text === undefined
+            ? []
+            : [`${JSON.stringify(name)}:${indent > 0 ? " " : ""}${text}`];
+        });
+    const isFlat = indent === 0 || items.length === 0;
+    const text = isFlat ? items.join(",") : `\n${inner}${items.join(`,\n${inner}`)}\n${margin}`;
+    return isList ? `[${text}]` : `{${text}}`;
+  };
+  return write(value, "") as string;
+}
+
 /** JSON as Python's `json.dumps` writes it: other characters than ASCII escaped. */
 export const asciiJson = (value: unknown, indent: number): string =>
-  JSON.stringify(value, undefined, indent).replaceAll(
+  writeJson(value, indent).replaceAll(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

@@ -3,6 +3,7 @@
 import { createReadStream } from "node:fs";
 import { realpath, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
+import { fieldOf } from "../../base/fields.js";
 import type { Model } from "../../models/open/model.js";
 import type { OutputFile } from "../../models/quantize/types.js";
 import { EXIT, Failure } from "../failures.js";
@@ -214,7 +215,8 @@ export async function describe(
   const rest = files.filter(isOfFinish);
   for (const name of [...rest.map((file) => file.name), ...copied.map((each) => each.name), SUMS]) {
     const path = join(folder, name);
-    const isOwn = own[name] !== undefined && own[name] === (await hashOfOutput(path, signal));
+    const known = fieldOf(own, name);
+    const isOwn = known !== undefined && known === (await hashOfOutput(path, signal));
     await checkPlace(path, isForced || isOwn);
   }
   return { folder, files: rest, companions: copied };

@@ -1,5 +1,6 @@
 // A result as a table, JSON, CSV or a page of HTML, on standard output or in a file.
 
+import { writeJson } from "../../formats/json.js";
 import type { Arguments } from "../arguments.js";
 import { usage } from "../failures.js";
 import { writeStdout, writeText } from "./files.js";
@@ -82,18 +83,20 @@ export async function writeReport(
 
 /** JSON, in which numbers that JSON does not have are texts, and characters that control a terminal are escaped. */
 export const jsonText = (data: unknown, space = 2): string =>
-  escapedJson(
-    JSON.stringify(
-      data,
-      (_, value: unknown) => {
-        if (value instanceof Map) return Object.fromEntries(value);
-        if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<unknown>);
-        if (typeof value === "bigint") return String(value);
-        return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-      },
-      space,
-    ),
-  );
+  escapedJson(writeJson(inJson(data), space));
+
+/** A value of plain objects, lists and primitives that JSON has. */
+function inJson(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (ArrayBuffer.isView(value)) {
+    return Array.from(value as unknown as ArrayLike<unknown>, inJson);
+  }
+  if (Array.isArray(value)) return value.map(inJson);
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  return Object.fromEntries(entries.map(([name, each]) => [name, inJson(each)]));
+}
 
 function plainText({ facts, sections, remarks = [] }: Report, isFile: boolean): string {
   const width = isFile ? undefined : widthOf(process.stdout);

@@ -1,6 +1,7 @@
 // Quantized weights of ONNX models that this library wrote: metadata of the model names each weight's tensors.
 
 import type { FileDType } from "../dtypes.js";
+import { writeJson } from "../json.js";
 import type { OnnxModel } from "../onnx/read.js";
 import { type CodeArray, integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
 import { misfit, type StoredPart, type StoredParts } from "./unpack.js";
@@ -50,7 +51,7 @@ const PREFIX = "zeropoint.weight.";
 /** A metadata entry for a weight. */
 export const noteEntry = (note: OnnxWeightNote): readonly [key: string, value: string] => [
   PREFIX + note.codes,
-  JSON.stringify(note),
+  writeJson(note),
 ];
 
 /** Reads the notes of a model by the names of codes. Notes of tensors that are not there are passed over. */

@@ -2,6 +2,7 @@
 
 import { fieldOf } from "../../base/fields.js";
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
+import { writeJson } from "../../formats/json.js";
 import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/unclaimed.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
@@ -125,7 +126,7 @@ function withoutModules(
   const layers = Object.entries(given.layers ?? {}).filter(([name]) => !modules.has(name));
   const rest = new Map(metadata);
   if (layers.length === 0) rest.delete(QUANTIZATION_KEY);
-  else rest.set(QUANTIZATION_KEY, JSON.stringify({ ...given, layers: Object.fromEntries(layers) }));
+  else rest.set(QUANTIZATION_KEY, writeJson({ ...given, layers: Object.fromEntries(layers) }));
   return rest;
 }
 

@@ -1,6 +1,7 @@
 // save: things -> one safetensors file, as a stream.
 
 import type { PlatformByteStream } from "../../base/platform.js";
+import { writeJson } from "../../formats/json.js";
 import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
 import { streamOf } from "../byte-stream.js";
 import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "../structure/structure.js";
@@ -34,6 +35,6 @@ import { type Saveable, writeSaveable } from "./saveable.js";
 export function save(thing: Saveable): PlatformByteStream {
   const writer = new FileWriter("save");
   const structure = { version: STRUCTURE_VERSION, thing: writeSaveable(writer, "", thing) };
-  const metadata = [[STRUCTURE_KEY, JSON.stringify(structure)]] as const;
+  const metadata = [[STRUCTURE_KEY, writeJson(structure)]] as const;
   return streamOf(writeSafetensors(layoutSafetensors(writer.tensors, metadata)));
 }

@@ -3,6 +3,7 @@
 import { isIntegerWithin } from "../../base/check.js";
 import { fieldOf } from "../../base/fields.js";
 import { activeCore } from "../../core/init.js";
+import { writeJson } from "../../formats/json.js";
 import type { Layer } from "../../linear/layer.js";
 import { type ConvertedLayer, UnchangedLayer } from "../../nn/converted/layer.js";
 import { QuantizedEmbedding } from "../../nn/converted/quantized-embedding.js";
@@ -91,7 +92,7 @@ function restore(
   const observer = readObserver(reader, path, value);
   const same =
     Object.getPrototypeOf(observer) === Object.getPrototypeOf(planned) &&
-    JSON.stringify(observer.options) === JSON.stringify(planned.options);
+    writeJson(observer.options) === writeJson(planned.options);
   if (same) return observer;
   throw reader.fail(path, `an observer as its QConfig makes it, ${planned}`, String(observer));
 }

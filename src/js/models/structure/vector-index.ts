@@ -3,6 +3,7 @@
 import { typeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
+import { writeJson } from "../../formats/json.js";
 import type { ByteStream } from "../../formats/source.js";
 import { checkId } from "../../search/ids.js";
 import { signBytes, type VectorId, type VectorMetric } from "../../search/layout.js";
@@ -133,7 +134,7 @@ export function writeIndex(writer: FileWriter, path: string, index: AnyVectorInd
   }
   if (!ids.arePositions) {
     const all = Array.from({ length: size }, (_, row) => ids.at(row));
-    const text = new TextEncoder().encode(JSON.stringify(all));
+    const text = new TextEncoder().encode(writeJson(all));
     node.ids = add("ids", "uint8", [text.length], function* () {
       yield text;
     });

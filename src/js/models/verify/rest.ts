@@ -2,7 +2,7 @@
 
 import type { GGUFEntry } from "../../formats/gguf/types.js";
 import { ggufEntry } from "../../formats/gguf/write.js";
-import { readJson } from "../../formats/json.js";
+import { readJson, writeJson } from "../../formats/json.js";
 import { readChunks } from "../../formats/source.js";
 import type { ModelDocument, SafetensorsDocument } from "../open/document.js";
 import { documentOf, type Model } from "../open/model.js";
@@ -117,13 +117,14 @@ async function configOf({
 /** A value as text, with the names of objects in order. */
 function textOf(value: unknown): string {
   if (value === undefined) return NOTHING;
-  const sorted = (_: string, each: unknown): unknown =>
-    Object(each) === each && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each as object).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : typeof each === "number" && !Number.isFinite(each)
-        ? String(each)
-        : each;
-  return JSON.stringify(value, sorted);
+  const sorted = (each: unknown): unknown => {
+    if (Array.isArray(each)) return each.map(sorted);
+    if (typeof each === "number" && !Number.isFinite(each)) return String(each);
+    if (typeof each !== "object" || each === null) return each;
+    const fields = Object.entries(each).map(([name, field]) => [name, sorted(field)] as const);
+    return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
+  return writeJson(sorted(value));
 }
 
 /** Compares the bytes of ONNX files that hold no tensor: nodes, names, metadata. */

@@ -294,7 +294,7 @@ class Mix {
       Q3_K_M: "q4_k",
       Q3_K_L: "q5_k",
     };
-    return more[this.#type] ?? this.#base;
+    return fieldOf(more, this.#type) ?? this.#base;
   }
 
   #feedForwardDown(name: string): FileDType {

@@ -4,6 +4,7 @@ import { DTYPES } from "../../../base/dtype.js";
 import { fieldOf } from "../../../base/fields.js";
 import type { Core } from "../../../core/core.js";
 import { bytesOf } from "../../../formats/dtypes.js";
+import { writeJson } from "../../../formats/json.js";
 import { bytesOfText } from "../../../formats/safetensors.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import type { ModelTensor } from "../../open/model.js";
@@ -126,7 +127,7 @@ export function zeropointLayout(core: Core): Layout {
       const thing = structureOf(given.get(STRUCTURE_KEY), entries, nodes);
       const structure = { version: STRUCTURE_VERSION, thing };
       const kept = [...given].filter(([key]) => key !== STRUCTURE_KEY);
-      return [...kept, [STRUCTURE_KEY, JSON.stringify(structure)]];
+      return [...kept, [STRUCTURE_KEY, writeJson(structure)]];
     },
   };
 }
@@ -185,7 +186,7 @@ function structureOf(
 
 /** Bytes of a node in `__metadata__`, which is a text in JSON. */
 const bytesInMetadata = (node: JSONNode | undefined): number =>
-  bytesOfText(JSON.stringify(JSON.stringify(node)));
+  bytesOfText(JSON.stringify(writeJson(node)));
 
 /** The node of a tensor that is not quantized. */
 const plainNode = ({ name, dtype }: OutputTensor): JSONNode => {
