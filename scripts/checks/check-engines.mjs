@@ -51,6 +51,11 @@ const ENGINES = [
     file: join("tests", "engines", "search-python.test.mjs"),
   },
   {
+    title: "PostgreSQL with pgvector: exported rows",
+    packages: [],
+    file: join("tests", "engines", "pgvector.test.mjs"),
+  },
+  {
     title: "sqlite-vec and usearch: exported codes of an index",
     packages: ["sqlite-vec@0.1.9", "usearch@2.26.2"],
     file: join("tests", "engines", "vector-programs.test.mjs"),

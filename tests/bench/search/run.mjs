@@ -59,12 +59,13 @@ const FORMS = [
   ["int8, proven by float32 originals", { dtype: "int8", originals: "float32" }],
   ["int8", { dtype: "int8" }],
   ["int4", { dtype: "int4" }],
+  ["int4 in groups of 32", { dtype: "int4", groupSize: 32 }],
   ["binary prefilter, int8", { dtype: "int8", prefilter: "binary" }],
 ];
 for (const threads of [1, 2]) {
   const zp = await create({ threads }, search);
   for (const [name, options] of FORMS) {
-    if (threads > 1 && options.prefilter !== undefined) continue;
+    if (threads > 1 && (options.prefilter ?? options.groupSize) !== undefined) continue;
     const index = new zp.VectorIndex({ dimensions, ...options });
     const own = `zeropoint ${name}${threads > 1 ? `, ${zp.threads} threads` : ""}`;
     const build = await timed(() => index.add(vectors));
