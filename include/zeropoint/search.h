@@ -134,7 +134,9 @@ struct VectorSegment {
 
 /// A row that may be among the k best: lower <= its float score <= upper.
 struct Candidate {
-  double score;  ///< estimated, or exact and rounded once after refine_candidates()
+  /// Estimated, or exact and rounded once after refine_candidates(). A product with signs is
+  /// corrected for their length: q' . (s c) times |x|^2 / |s c|^2.
+  double score;
   double lower;
   double upper;
   std::uint32_t row;  ///< position in the index

@@ -221,11 +221,24 @@ bool is_wanted(const std::uint8_t* mask, std::size_t row) {
   return mask == nullptr || (mask[row / 8] >> (row % 8) & 1) != 0;
 }
 
+// The estimated product with a row of signs. Their scale is of least error, so |x|^2 is
+// |s c|^2 + e^2, and s c is shorter along x than x is: scaled by |x|^2 / |s c|^2.
+// @param product  q' . (s c)
+double sign_product(const VectorSegment& segment, std::size_t i, std::size_t dimensions,
+                    double product) {
+  const double scale = segment.scales[i];
+  const double error = segment.errors[i];
+  const double restored = scale * scale * static_cast<double>(dimensions);
+  return restored > 0.0 ? product * (1.0 + error * error / restored) : product;
+}
+
 // Scans at most kTileRows rows of a segment.
 void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
                const std::byte* query, Collector& found) {
   double products[kTileRows];
   const std::size_t first = segment.first + begin;
+  const bool has_signs =
+      scan.format.codes == VectorCodes::kBinary && scan.format.similarity != Similarity::kEuclidean;
   if (scan.mask == nullptr) {
     multiply_rows(scan, segment, begin, count, query, products);
   } else {
@@ -240,6 +253,10 @@ void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin
     Candidate candidate =
         bounds_of(query_at(query), scan.format.similarity, segment, i, products[r]);
     if (candidate.upper < found.threshold()) continue;
+    if (has_signs) {
+      const double score = sign_product(segment, i, scan.format.dimensions, candidate.score);
+      candidate.score = std::clamp(score, candidate.lower, candidate.upper);
+    }
     candidate.row = static_cast<std::uint32_t>(first + r);
     candidate.order = segment.orders == nullptr ? candidate.row : segment.orders[i];
     found.add(candidate);

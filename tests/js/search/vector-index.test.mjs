@@ -199,6 +199,24 @@ describe("VectorIndex", () => {
     );
   });
 
+  it("corrects products with signs for their length, within their bounds", () => {
+    const index = new VectorIndex({ dimensions: 4, dtype: "binary" });
+    index.add([4, 0.1, 0.1, 0.1]);
+    const norm = Math.sqrt(16.03);
+    // Of the normalized row: signs of 1, their scale, and the norm of what they lose.
+    const scale = 4.3 / (4 * norm);
+    const error = Math.sqrt(1 - 4 * scale ** 2);
+    for (const [query, product, exact] of [
+      [[1, 0, 0, 0], scale, 4 / norm],
+      [[1, 1, 1, 1], 2 * scale, 4.3 / (2 * norm)],
+    ]) {
+      const [hit] = index.search(query).hits;
+      const expected = Math.min(product / (4 * scale ** 2), product + error);
+      assert.ok(Math.abs(hit.score - expected) < 1e-6, `${hit.score} ${expected}`);
+      assert.ok(Math.abs(hit.score - exact) <= hit.error);
+    }
+  });
+
   it("gives the same bits in every build and with any number of threads", () => {
     const n = 6000;
     const many = random.normal(n * 64);
