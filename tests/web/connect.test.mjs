@@ -61,4 +61,24 @@ describe("A connection in a page", () => {
       assert.match(reason, /^a worker could not be started/);
     });
   }
+
+  const RESULTS = Array(4).fill("w int8-channel true");
+
+  for (const policy of [undefined, STRICT_POLICY]) {
+    it(
+      `opens, analyzes and writes model files in a worker ${policy ? "under the strict policy" : "without a policy"}`,
+      LIMIT,
+      async () => {
+        const expected = { offThread: true, reason: null, results: RESULTS };
+        assert.deepEqual(await answerOf("models", policy && { policy }), expected);
+      },
+    );
+  }
+
+  it("opens, analyzes and writes model files on the page's thread", LIMIT, async () => {
+    const missing = /^\/dist\/worker\/models-worker\.js$/;
+    const { reason, ...answer } = await answerOf("models", { missing });
+    assert.deepEqual(answer, { offThread: false, results: RESULTS });
+    assert.match(reason, /^a worker could not be started/);
+  });
 });

@@ -26,7 +26,9 @@ const scenarios = {
     const q = await zp.quantize(x, { onProgress });
     const controller = new AbortController();
     const stopped = zp.quantize(x, { signal: controller.signal }).catch((error) => error.name);
-    setTimeout(() => controller.abort());
+    // On the page's own thread a call that has begun runs as a whole.
+    if (offThread) setTimeout(() => controller.abort());
+    else controller.abort();
     const layer = await zp.quantizedLinear({ data: x.subarray(0, 65536), shape: [256, 256] });
     const y = await layer.forward({ data: x.subarray(0, 256), shape: [1, 256] });
     const answer = {
@@ -40,6 +42,47 @@ const scenarios = {
     };
     zp.dispose();
     return answer;
+  },
+
+  /** A model file of every kind of source that a page has, through a connection and by direct calls. */
+  async models() {
+    await init();
+    const models = await import("zeropoint/models");
+    const zp = await connect({ entries: ["models"] });
+    const { offThread, reason = null } = zp;
+    const w = {
+      data: Float32Array.from({ length: 2 ** 16 }, (_, i) => Math.sin(i)),
+      shape: [256, 256],
+    };
+    const file = new Uint8Array(await new Response(models.save({ w })).arrayBuffer());
+    const random = {
+      size: file.length,
+      read: async (offset, length) => file.subarray(offset, offset + length),
+    };
+    const direct = await models.openModel(file);
+    const { files: expected } = await models.quantizeModel(direct, "int4-g32");
+    const written = async ([first]) => {
+      const data = new Uint8Array(await new Response(first.stream()).arrayBuffer());
+      return hash({ data });
+    };
+    const results = [];
+    for (const source of [
+      file,
+      new File([file], "m.safetensors"),
+      random,
+      new Blob([file]).stream(),
+    ]) {
+      const model = await zp.openModel(source);
+      const rows = [];
+      for await (const row of zp.analyze(model, { schemes: ["int8-channel"] }))
+        rows.push(row.scheme);
+      const { files } = await zp.quantizeModel(model, "int4-g32");
+      const isSame = (await written(files)) === (await written(expected));
+      results.push(`${[...(await model.tensors).keys()]} ${rows} ${isSame}`);
+      model.dispose();
+    }
+    zp.dispose();
+    return { offThread, reason, results };
   },
 
   /** The same in a module worker of the page. */
