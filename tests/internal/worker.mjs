@@ -1,4 +1,3 @@
-// What the tests use of src/js/worker beyond the public exports: starting a worker, parts of results.
+// What the tests use of src/js/worker beyond the public exports: starting a worker.
 
-export { cutQParams } from "../../dist/worker/batches/boxes.js";
 export { viteAdvice } from "../../dist/worker/start.js";

@@ -146,12 +146,6 @@ function checkMeasured(where: string, a: unknown, b: unknown, metric: unknown): 
   return { a: aData, b: bData, size, shape: aShape, metric: kind };
 }
 
-/** The measure of the values so far, and the sums that the next part continues. */
-export interface ErrorTotal {
-  readonly value: number;
-  readonly state: Uint8Array;
-}
-
 /** Measures two arrays of one length, tile by tile. */
 export function measure(
   core: Core,
@@ -163,7 +157,27 @@ export function measure(
 ): number {
   // A getter of b may have changed a; no code of the caller runs after b is checked.
   checkStillThere(where, a, size);
-  return runPiece(core, where, a, b, size, metric, 0, size, undefined);
+  const { memory, module } = core;
+  const tile = Math.min(size, TILE);
+  const sizes = [4 * tile, 4 * tile, module.errorStateBytes(), 8];
+  const [aAt, bAt, stateAt, outAt] = memory.layOut(where, ...sizes);
+  try {
+    // An empty tensor is one empty tile.
+    for (let start = 0; start === 0 || start < size; start += tile) {
+      const count = Math.min(tile, size - start);
+      const isWhole = count === size;
+      const aPart = isWhole ? a : subarrayOf(a, start, start + count);
+      const bPart = isWhole ? b : subarrayOf(b, start, start + count);
+      memory.copyIn(where, "Float32Array", aAt, aPart, count);
+      memory.copyIn(where, "Float32Array", bAt, bPart, count);
+      const status = module.quantizationError(aAt, bAt, count, metric, start, size, stateAt, outAt);
+      checkStatus(where, status);
+      if (count === 0) break;
+    }
+    return memory.readOne("Float64Array", outAt);
+  } finally {
+    memory.end();
+  }
 }
 
 /** Measures two arrays slice by slice: the slices of one block at a time, a long one in tiles. */
@@ -197,87 +211,5 @@ function measureSlices(
     } finally {
       memory.end();
     }
-  }
-}
-
-/**
- * Measures a part of two tensors: values begin .. begin + size of total.
- * @param begin   a multiple of 4096; so is the size of every part but the last
- * @param before  the result for the part before; undefined for the first one
- * @throws {Error} as `quantizationError`
- */
-export function measurePart(
-  a: TensorInput,
-  b: TensorInput,
-  metric: Metric | undefined,
-  begin: number,
-  total: number,
-  before: ErrorTotal | undefined,
-): ErrorTotal {
-  const where = "quantizationError";
-  const core = activeCore(where);
-  const checked = checkMeasured(where, a, b, metric);
-  const state = before?.state ?? new Uint8Array(core.module.errorStateBytes());
-  const value = runPiece(
-    core,
-    where,
-    checked.a,
-    checked.b,
-    checked.size,
-    checked.metric,
-    begin,
-    total,
-    state,
-  );
-  return { value, state };
-}
-
-/** @param state  the core's running sums, read and written; undefined for a single piece */
-function runPiece(
-  { memory, module }: Core,
-  where: string,
-  a: NumberArray,
-  b: NumberArray,
-  size: number,
-  metric: Metric,
-  begin: number,
-  total: number,
-  state: Uint8Array | undefined,
-): number {
-  const tile = Math.min(size, TILE);
-  const [aAt, bAt, stateAt, outAt] = memory.layOut(
-    where,
-    4 * tile,
-    4 * tile,
-    module.errorStateBytes(),
-    8,
-  );
-  try {
-    if (state !== undefined) memory.write("Uint8Array", stateAt, state);
-    // An empty tensor is one empty tile.
-    for (let start = 0; start === 0 || start < size; start += tile) {
-      const count = Math.min(tile, size - start);
-      const isWhole = count === size;
-      const aPart = isWhole ? a : subarrayOf(a, start, start + count);
-      const bPart = isWhole ? b : subarrayOf(b, start, start + count);
-      memory.copyIn(where, "Float32Array", aAt, aPart, count);
-      memory.copyIn(where, "Float32Array", bAt, bPart, count);
-      const status = module.quantizationError(
-        aAt,
-        bAt,
-        count,
-        metric,
-        begin + start,
-        total,
-        stateAt,
-        outAt,
-      );
-      checkStatus(where, status);
-      if (count === 0) break;
-    }
-    if (state !== undefined) memory.read(stateAt, state);
-    return memory.readOne("Float64Array", outAt);
-  } finally {
-    memory.end();
   }
 }

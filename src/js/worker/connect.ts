@@ -43,8 +43,8 @@ export interface ConnectOptions<Entry extends EntryName = EntryName> extends Ini
  * `SharedArrayBuffer` are not copied.
  *
  * If the library does not start on several threads in the worker, it starts on one, and `threadsReason`
- * says why. Where no worker can be had, the library runs on this thread: functions that have independent parts
- * piece by piece, with turns of the event loop in between, and all others as a whole.
+ * says why. Where no worker can be had, the library runs on this thread, call by call: `forward` of layers and
+ * `calibrate` in batches, rows and files bit by bit, with turns of the event loop in between, and all others as a whole.
  *
  * If the worker ends by itself, pending calls are rejected with `ZP_WORKER_LOST`, as are calls of handles
  * that were made before; the next call of a function starts another worker.

@@ -52,7 +52,8 @@ for (const place of ["a worker", "this thread"]) {
       const seen = [];
       const onProgress = (progress) => seen.push(progress);
       await zp.quantize(long, { onProgress });
-      assert.ok(seen.length > 1, `${seen.length} steps`);
+      // On this thread the call runs as a whole.
+      assert.ok(seen.length > (zp.offThread ? 1 : 0), `${seen.length} steps`);
       seen.forEach(({ done, total }, i) => {
         assert.ok(done > (seen[i - 1]?.done ?? 0) && done <= total);
         assert.equal(total, seen[0].total);
@@ -75,7 +76,8 @@ for (const place of ["a worker", "this thread"]) {
       await assert.rejects(zp.quantize(long, { signal: AbortSignal.abort(reason) }), reason);
       const controller = new AbortController();
       const pending = zp.quantize(long, { signal: controller.signal });
-      setTimeout(() => controller.abort(reason));
+      if (zp.offThread) setTimeout(() => controller.abort(reason));
+      else controller.abort(reason);
       await assert.rejects(pending, reason);
       sameCodes((await zp.quantize(long)).data, quantize(long).data);
     });

@@ -54,34 +54,33 @@ export class Incoming implements ArrayForm {
     this.#read = read;
   }
 
-  /** Copies some values, into memory that was released if there is any. */
-  async read(offset: number, size: number): Promise<NumberArray> {
+  /** Copies some values, into memory of an earlier part if there is any. */
+  async #part(offset: number, size: number): Promise<NumberArray> {
     const memory = await this.#read(offset, size, this.#free.pop());
     return arrayOf(this.type, memory, 0, size);
   }
 
-  /** Lets the memory of a part be used again. */
-  release(part: NumberArray): void {
-    if (this.#free.length < MOST_FREE) this.#free.push(part.buffer as ArrayBuffer);
-  }
-
-  /** Copies the whole array. Its pages are touched first on this thread, not on the calling one. */
-  async whole(): Promise<NumberArray> {
-    if (this.length <= PART) return await this.read(0, this.length);
+  /**
+   * Copies the whole array. Its pages are touched first on this thread, not on the calling one.
+   * @param onRead  called with values as they are read
+   */
+  async whole(onRead: (size: number) => void): Promise<NumberArray> {
+    if (this.length <= PART) return await this.#part(0, this.length);
     const all = arrayOf(this.type, this.length);
     const parts: Promise<NumberArray>[] = [];
     const sizeAt = (offset: number) => Math.min(PART, this.length - offset);
     let asked = 0;
     for (let at = 0; at < this.length; at += PART) {
       for (; asked < this.length && asked <= at + 2 * PART; asked += PART) {
-        const part = this.read(asked, sizeAt(asked));
+        const part = this.#part(asked, sizeAt(asked));
         // An aborted call rejects all of them, but waits for one: in Node an unhandled one ends the worker.
         part.catch(() => undefined);
         parts.push(part);
       }
       const part = await (parts.shift() as Promise<NumberArray>);
       setArray(all, part, at);
-      this.release(part);
+      onRead(part.length);
+      if (this.#free.length < MOST_FREE) this.#free.push(part.buffer as ArrayBuffer);
     }
     return all;
   }

@@ -1,7 +1,6 @@
 // The library's end of a connection: receives messages, calls the library and sends the results. It runs in a
 // worker, or on the calling thread if no worker starts.
 
-import { inBatches, partialArguments } from "../batches/batches.js";
 import {
   type Encoded,
   errorData,
@@ -13,6 +12,7 @@ import {
 } from "../messages/messages.js";
 import { isTurnOver, takeTurn } from "../turns.js";
 import type { EntryName } from "../types.js";
+import { batchesOf } from "./batches.js";
 import { Incoming, type Read } from "./incoming.js";
 import { Arguments, type Context, handlesIn, type Names, Objects } from "./objects.js";
 import { type FurtherEntries, namesIn, type Zeropoint } from "./zeropoint.js";
@@ -38,11 +38,8 @@ interface Question {
   reject(error: Error): void;
 }
 
-/** A result, and the arguments that it may contain. */
-interface Done {
-  readonly value: unknown;
-  readonly args: Arguments;
-}
+/** The share of a call's progress that its arrays have, if it reads some. */
+const READING = 0.5;
 
 /** Calls at a time that read arrays of the calling thread: one computes while the other reads. */
 const MOST_READING = 2;
@@ -206,14 +203,12 @@ export class Server {
     const { id, target, name, isField } = call.request;
     try {
       if (call.isAborted) return;
-      let done: Done | undefined = isField
-        ? { value: (self as Names)[name], args: this.#decode(call, []) }
-        : await this.#runInBatches(call, self);
+      const args = this.#arguments(call.request.args, await this.#read(call), call.context);
+      const value = isField ? (self as Names)[name] : await this.#compute(call, self, args.values);
       if (call.isAborted) return;
-      done ??= await this.#runWhole(call, self);
       const isFresh = this.#isOffThread && (target === 0 || FRESH.has(name));
       const moved = isFresh ? new Set<ArrayBuffer>() : undefined;
-      const result = this.#objects.encode(done.value, done.args, moved);
+      const result = this.#objects.encode(value, args, moved);
       this.#post({ kind: "done", id, value: result }, [...(moved ?? [])]);
     } catch (error) {
       if (!call.isAborted) this.#fail(id, error);
@@ -222,18 +217,17 @@ export class Server {
     }
   }
 
-  #decode({ request, context }: Call, large: readonly unknown[]): Arguments {
-    return this.#arguments(request.args, large, context);
-  }
-
   #arguments(args: readonly Encoded[], large: readonly unknown[], context: Context): Arguments {
     return new Arguments(this.#zp, this.#objects, args, large, context);
   }
 
-  /** The large arrays of a call. */
-  #incoming(call: Call): Incoming[] {
+  /** Reads the large arrays of a call. */
+  async #read(call: Call): Promise<unknown[]> {
     const { id, large } = call.request;
-    return large.map((form, index) => {
+    const total = large.reduce((sum, { length }) => sum + length, 0);
+    let done = 0;
+    const arrays: unknown[] = [];
+    for (const [index, form] of large.entries()) {
       const read: Read = (offset, size, memory) =>
         new Promise((resolve, reject) => {
           if (call.isAborted) {
@@ -244,41 +238,32 @@ export class Server {
           const message = { kind: "read", id, index, offset, size, memory } as const;
           this.#post(message, memory === undefined ? [] : [memory]);
         });
-      return new Incoming(form, this.#free, read);
-    });
+      const array = new Incoming(form, this.#free, read);
+      arrays.push(
+        await array.whole((size) => {
+          done += size;
+          this.#post({ kind: "progress", id, part: (READING * done) / total }, []);
+        }),
+      );
+    }
+    return arrays;
   }
 
-  /** Runs a call in batches, with turns of the event loop in between; undefined if it has none. */
-  async #runInBatches(call: Call, self: object | undefined): Promise<Done | undefined> {
-    const { id, name, args: encoded } = call.request;
-    const partial = new Set(
-      partialArguments(self, name).map((position) => largeIn(encoded[position])),
-    );
-    if (partial.size === 0 && name !== "calibrate") return undefined;
-    const incoming = this.#incoming(call);
-    const large: unknown[] = [...incoming];
-    for (const [index, array] of incoming.entries()) {
-      if (!partial.has(index)) large[index] = await array.whole();
-    }
-    const args = this.#decode(call, large);
-    const batches = inBatches(this.#zp, self, name, args.values, this.#isOffThread);
-    let step = await batches.next();
-    while (step.done !== true) {
+  /** Runs the function of a call: in batches, with turns of the event loop in between, or as a whole. */
+  async #compute(call: Call, self: object | undefined, args: readonly unknown[]): Promise<unknown> {
+    const { id, name, large } = call.request;
+    const batches = batchesOf(self, name, args, this.#isOffThread);
+    if (batches === undefined) return await this.#call(self, name, args);
+    const begin = large.length > 0 ? READING : 0;
+    for (;;) {
+      const { done, value } = batches.next();
+      if (done === true) return value;
       if (isTurnOver()) {
-        this.#post({ kind: "progress", id, part: step.value }, []);
+        this.#post({ kind: "progress", id, part: begin + (1 - begin) * (value as number) }, []);
         await takeTurn();
       }
       if (call.isAborted) return undefined;
-      step = await batches.next();
     }
-    return step.value === undefined ? undefined : { value: step.value, args };
-  }
-
-  async #runWhole(call: Call, self: object | undefined): Promise<Done> {
-    const large: unknown[] = [];
-    for (const array of this.#incoming(call)) large.push(await array.whole());
-    const args = this.#decode(call, large);
-    return { value: await this.#call(self, call.request.name, args.values), args };
   }
 
   #call(self: object | undefined, path: string, args: readonly unknown[]): unknown {
@@ -288,12 +273,4 @@ export class Server {
     const isClass = self === undefined && /^[A-Z]/.test(name);
     return isClass ? new owner[name](...args) : owner[name](...args);
   }
-}
-
-/** The large array that an argument is, or has as its data. */
-function largeIn(argument: Encoded): number | undefined {
-  if (!Array.isArray(argument)) return undefined;
-  const [kind, value] = argument as readonly [string, unknown];
-  if (kind === "large") return value as number;
-  return kind === "object" ? largeIn((value as Record<string, Encoded>).data) : undefined;
 }

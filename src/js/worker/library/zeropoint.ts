@@ -9,7 +9,6 @@ import * as library from "../../library.js";
 import { load } from "../../models/save/load.js";
 import { save } from "../../models/save/save.js";
 import type { Saveable } from "../../models/save/saveable.js";
-import { measurePart } from "../../quantize/metrics.js";
 import * as search from "../../search.js";
 import * as torch from "../../torch.js";
 import type { EntryName } from "../types.js";
@@ -32,11 +31,10 @@ export type FurtherEntries = {
 const saveWhole = async (thing: Saveable): Promise<Uint8Array> =>
   new Uint8Array(await new Response(save(thing)).arrayBuffer());
 
-const INTERNAL = { ...library, load, save: saveWhole, measurePart };
+const INTERNAL = { ...library, load, save: saveWhole };
 
-/** An instance of the library, with a function that computes part of another one's result. */
-export type Zeropoint = instance.Instance<[typeof torch, typeof search]> &
-  Pick<typeof INTERNAL, "measurePart">;
+/** An instance of the library. */
+export type Zeropoint = instance.Instance<[typeof torch, typeof search]>;
 
 /** The names that a connection offers: those of the library, and of these entries. */
 export const namesIn = (
