@@ -20,7 +20,7 @@ import { blobOf, bodyOf, chunksOf, type Limits, TIMEOUT } from "./requests.js";
 export interface RandomAccess {
   /** Bytes of the file. */
   readonly size: number;
-  /** Bytes [offset, offset + length), which lie within the file. */
+  /** Bytes [offset, offset + length), which lie within the file. Reads may overlap: each gives an array of its own. */
   read(offset: number, length: number): Promise<Uint8Array> | Uint8Array;
 }
 
