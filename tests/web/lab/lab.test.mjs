@@ -468,7 +468,7 @@ describe("The Model Lab's other files", inWholeSuite, () => {
     await visit.close();
   });
 
-  it("opens a file that is dropped anywhere on its page, and no other page does", async () => {
+  it("opens a file that is dropped anywhere on its page, and no notebook does", async () => {
     const visit = await openLab();
     const { page } = visit;
     const drop = (selector) =>
@@ -487,9 +487,9 @@ describe("The Model Lab's other files", inWholeSuite, () => {
       );
     }
     await page.evaluate(() => {
-      location.hash = "#overview";
+      location.hash = "#per-channel";
     });
-    await page.waitForSelector("#overview[data-current]");
+    await page.waitForSelector("#per-channel[data-current]");
     assert.equal(await drop("body"), false);
     await visit.close();
   });

@@ -85,7 +85,7 @@ const q40 = {
   formula: ["d", " · (", "q", " − 8)"],
   fields: [
     field(real, "d", [0, 2], "scale, float16"),
-    field(code, "q", [2, 18], "32 codes of 4 bits, 0 to 15"),
+    field(code, "q", [2, 18], "32 codes of 4\u00a0bits, 0 to 15"),
   ],
   termsOf(block, i, zeropoint) {
     const [at, isHigh] = place(i, 32);
@@ -126,8 +126,8 @@ const q4k = {
   fields: [
     field(real, "d", [0, 2], "scale of the scales, float16"),
     field(real, "dmin", [2, 4], "scale of the minimums, float16"),
-    field(plain, "sc, m", [4, 16], "8 scales and 8 minimums of 6 bits"),
-    field(code, "q", [16, 144], "256 codes of 4 bits, 0 to 15"),
+    field(plain, "sc, m", [4, 16], "8 scales and 8 minimums of 6\u00a0bits"),
+    field(code, "q", [16, 144], "256 codes of 4\u00a0bits, 0 to 15"),
   ],
   termsOf(block, i, zeropoint) {
     const j = Math.floor(i / 32);
@@ -184,7 +184,7 @@ const mxfp4 = {
   formula: ["2^(", "e", " − 127) · ", "q"],
   fields: [
     field(real, "e", [0, 1], "scale, a power of two"),
-    field(code, "q", [1, 17], "32 floats of 4 bits"),
+    field(code, "q", [1, 17], "32 floats of 4\u00a0bits"),
   ],
   termsOf(block, i, zeropoint) {
     const [at, isHigh] = place(i, 32);
@@ -204,7 +204,7 @@ const nvfp4 = {
   formula: ["d", " · ", "q"],
   fields: [
     field(real, "d", [0, 4], "4 scales, float8 (E4M3)"),
-    field(code, "q", [4, 36], "64 floats of 4 bits"),
+    field(code, "q", [4, 36], "64 floats of 4\u00a0bits"),
   ],
   termsOf(block, i, zeropoint) {
     const j = Math.floor(i / 16);

@@ -45,7 +45,7 @@ export const block = {
         "p",
         { class: "block-facts" },
         h("strong", {}, layout.name),
-        `: ${layout.values} weights in ${bytes.length} bytes, ${bits} bits each. A value is `,
+        `: ${layout.values} weights in ${bytes.length}\u00a0bytes, ${bits}\u00a0bits each. A value is `,
         h("strong", {}, formulaTree(layout)),
         ".",
       ),

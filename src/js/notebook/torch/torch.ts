@@ -44,11 +44,11 @@ import {
   zeros,
   zeros_like,
 } from "./creation.js";
-import { cat, stack } from "./joins.js";
 import {
   fake_quantize_per_channel_affine,
   fake_quantize_per_tensor_affine,
 } from "./fake-quantize.js";
+import { cat, stack } from "./joins.js";
 import { quantization } from "./observers.js";
 import {
   QuantizedTensor,

@@ -193,8 +193,9 @@ export class Objects {
     const { object } = held as { object: { dispose?(): void; close?(): unknown } };
     if (object instanceof Pull) object.stop();
     await held.tail;
-    object.dispose?.();
-    await object.close?.();
+    // An object without such a method may inherit any value of that name.
+    if (typeof object.dispose === "function") object.dispose();
+    if (typeof object.close === "function") await object.close();
     this.#numbers.delete(object);
   }
 

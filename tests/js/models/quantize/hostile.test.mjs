@@ -50,7 +50,7 @@ describe("quantizeModel", () => {
 
   for (const [what, answer, type] of [
     ["a number", 4, TypeError],
-    ["a promise", Promise.resolve("keep"), TypeError],
+    ["a promise of a number", Promise.resolve(4), TypeError],
     ["an unknown scheme", "int9-g8", RangeError],
     ["null", null, TypeError],
   ]) {
