@@ -3,6 +3,7 @@
 import { h, toDom } from "../shell/drawing/tree.js";
 import { inSlices } from "../shell/slices.js";
 import { Cell } from "./cell/cell.js";
+import { codeIn } from "./cell/cell-link.js";
 import { Dependencies } from "./dependencies.js";
 import { download } from "./download.js";
 import { watchOtherTabs } from "./edits.js";
@@ -55,6 +56,15 @@ export class Notebook {
       cell?.changeElsewhere(sourceFor(cell.originalSource));
     });
     this.#restoreResults();
+    addEventListener("hashchange", () => this.#offerLinked());
+    await this.#offerLinked();
+  }
+
+  /** Shows the code that the address has for a cell of this notebook. */
+  async #offerLinked() {
+    const linked = await codeIn(location.hash);
+    const cell = this.cells.find(({ element }) => element.id === linked?.id);
+    if (linked && cell) cell.offerFromLink(linked.source);
   }
 
   async #restoreResults() {

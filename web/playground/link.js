@@ -1,6 +1,7 @@
 // The playground's state as a link: settings as text, small data deflated into it. A link holds data and
 // settings, never code.
 
+import { deflatedText, inflatedBytes } from "../shell/deflated.js";
 import {
   readGenerated,
   readSettings,
@@ -66,10 +67,8 @@ async function deflated(values) {
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const planes = new Uint8Array(bytes.length);
   for (let i = 0; i < bytes.length; i++) planes[(i % 4) * values.length + (i >> 2)] = bytes[i];
-  const packed = await through(planes, new CompressionStream("deflate-raw"));
-  const text = btoa(String.fromCharCode(...packed));
-  const safe = text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-  return safe.length <= LONGEST ? safe : undefined;
+  const text = await deflatedText(planes);
+  return text.length <= LONGEST ? text : undefined;
 }
 
 /**
@@ -83,42 +82,11 @@ async function readData(text) {
   const isShape =
     shape.length <= 8 && shape.every((length) => Number.isInteger(length) && length > 0);
   if (!isShape || 4 * size > LARGEST) throw new RangeError("the link's shape is not one");
-  const binary = atob(data.replaceAll("-", "+").replaceAll("_", "/"));
-  const packed = Uint8Array.from(binary, (c) => c.charCodeAt(0));
-  const planes = await through(packed, new DecompressionStream("deflate-raw"), 4 * size);
+  const planes = await inflatedBytes(data, 4 * size);
   if (planes.length !== 4 * size) throw new RangeError("the link's data is cut off");
   const bytes = new Uint8Array(planes.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = planes[(i % 4) * size + (i >> 2)];
   const values = new Float32Array(bytes.buffer);
   if (!values.every(Number.isFinite)) throw new RangeError("the link's data is not finite");
   return { kind: "given", name: "from a link", shape, values };
-}
-
-/**
- * @param {Uint8Array} bytes
- * @param {CompressionStream | DecompressionStream} stream
- * @param {number} [most]  bytes; more are refused
- */
-async function through(bytes, stream, most = Number.POSITIVE_INFINITY) {
-  const writer = stream.writable.getWriter();
-  const written = writer.write(/** @type {any} */ (bytes)).then(() => writer.close());
-  written.catch(() => {}); // reading fails with the same error
-  const parts = [];
-  let size = 0;
-  const reader = stream.readable.getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    size += part.value.length;
-    if (size > most) {
-      await reader.cancel();
-      throw new RangeError("the link's data is longer than its shape");
-    }
-    parts.push(part.value);
-  }
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

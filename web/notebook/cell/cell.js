@@ -6,6 +6,7 @@ import { iconButton } from "../button.js";
 import { acknowledge, keepSource, keptSource } from "../edits.js";
 import { dropResult, keepResult } from "../kept-results.js";
 import { KernelGone } from "../kernel.js";
+import { leaveOutCode, linkTo } from "./cell-link.js";
 import { hint } from "./hints.js";
 import { wasTab } from "./last-key.js";
 import { Result } from "./result.js";
@@ -82,26 +83,29 @@ export class Cell {
 
   #addControls() {
     const tools = /** @type {HTMLElement} */ (this.element.querySelector(".cell-tools"));
-    const [run, runTo, runFrom, copy, reset] = [
+    const [run, runTo, runFrom, copy, link, reset] = [
       this.#button("run", "Run", "play", `Run ${this.label}`),
       this.#button("run-to-here", "Run to here", "play-to", `Run to here: ${this.label}`),
       this.#button("run-from-here", "Run from here", "play-from", `Run from here: ${this.label}`),
       this.#button("copy-cell", "Copy", "copy", `Copy the code of ${this.label}`),
+      this.#button("copy-link", "Copy link", "link", `Copy a link to the code of ${this.label}`),
       this.#button("reset-cell", "Reset cell", "reset", `Reset cell: ${this.label}`),
     ];
-    this.resetButton = reset;
-    reset.hidden = true;
+    this.ownCodeButtons = [link, reset];
     run.addEventListener("click", () => this.notebook.run([this]));
     runTo.addEventListener("click", () => this.notebook.runTo(this));
     runFrom.addEventListener("click", () => this.notebook.runFrom(this));
     copy.addEventListener("click", () => this.#copy(this.source));
+    link.addEventListener("click", async () =>
+      this.#copy(await linkTo(this.element.id, this.source), "a link to the code"),
+    );
     reset.addEventListener("click", () => {
       this.restoreSource();
       this.clear();
       run.focus();
       this.notebook.announce(`${this.label} is as it was.`);
     });
-    tools.append(reset, copy, runFrom, runTo, run);
+    tools.append(reset, link, copy, runFrom, runTo, run);
     tools.hidden = false;
     const torch = this.element.querySelector(".cell-torch");
     const copyTorch = this.#button("copy-torch", "Copy", "copy", `Copy PyTorch of ${this.label}`);
@@ -111,11 +115,14 @@ export class Cell {
     torch?.append(copyTorch);
   }
 
-  /** @param {string} text */
-  async #copy(text) {
+  /**
+   * @param {string} text
+   * @param {string} [what]
+   */
+  async #copy(text, what = "the code") {
     try {
       await navigator.clipboard.writeText(text);
-      this.notebook.announce(`Copied the code of ${this.label}.`);
+      this.notebook.announce(`Copied ${what} of ${this.label}.`);
     } catch {
       this.notebook.announce("The browser does not allow copying.");
     }
@@ -209,7 +216,7 @@ export class Cell {
     if (source === this.source) return;
     this.source = source;
     const other = keepSource(this.element.id, this.originalSource, source);
-    if (other !== undefined) this.#offerOther(other);
+    if (other !== undefined) this.#offerFromTab(other);
     this.#noteChange();
   }
 
@@ -228,7 +235,7 @@ export class Cell {
       acknowledge(this.element.id);
       this.element.querySelector(".cell-conflict")?.remove();
     } else if (this.element.querySelector(".cell-conflict") || this.hasFocus) {
-      this.#offerOther(source);
+      this.#offerFromTab(source);
     } else {
       acknowledge(this.element.id);
       this.source = source;
@@ -238,41 +245,61 @@ export class Cell {
     }
   }
 
-  /**
-   * Asks which code to keep: this tab's or another tab's.
-   * @param {string} source  the other tab's code
-   */
-  #offerOther(source) {
+  /** @param {string} source  the code that another tab has */
+  #offerFromTab(source) {
+    this.#offerOther("This cell has other code in another tab.", source, (isTaken) => {
+      if (isTaken) acknowledge(this.element.id);
+      else keepSource(this.element.id, this.originalSource, this.source, true);
+    });
+  }
+
+  /** @param {string | null} source  the code that a link has; null: it is damaged */
+  offerFromLink(source) {
+    if (source === this.source) leaveOutCode();
+    else if (source === null) {
+      this.#note("The link to this cell has code that cannot be read.");
+    } else {
+      this.#offerOther("A link has other code for this cell.", source, leaveOutCode);
+    }
+  }
+
+  /** @param {string} text */
+  #note(text) {
     this.element.querySelector(".cell-conflict")?.remove();
+    const note = toDom(h("div", { class: "cell-conflict" }, h("p", {}, text)));
+    this.code.after(note);
+    this.notebook.announce(`${this.label}: ${text}`);
+    return note;
+  }
+
+  /**
+   * Shows other code for this cell, and asks which to keep.
+   * @param {string} text
+   * @param {string} source
+   * @param {(isTaken: boolean) => void} onDecided
+   */
+  #offerOther(text, source, onDecided) {
     const take = this.#button("take-other", "Take its code", "copy", `Take the other code`);
     const keep = this.#button("keep-own", "Keep this code", "check", `Keep this code`);
-    const note = toDom(
-      h(
-        "div",
-        { class: "cell-conflict" },
-        h("p", {}, "This cell has other code in another tab."),
-        h("pre", { tabindex: 0, role: "region", "aria-label": "Code of the other tab" }, source),
-      ),
-    );
+    const note = this.#note(text);
     take.addEventListener("click", () => {
       note.remove();
-      acknowledge(this.element.id);
+      onDecided(true);
       this.replaceSource(source);
       this.focus();
     });
     keep.addEventListener("click", () => {
       note.remove();
-      keepSource(this.element.id, this.originalSource, this.source, true);
+      onDecided(false);
       this.focus();
     });
-    note.append(take, keep);
-    this.code.after(note);
-    this.notebook.announce(`${this.label} has other code in another tab.`);
+    const code = h("pre", { tabindex: 0, role: "region", "aria-label": "The other code" }, source);
+    note.append(toDom(code), take, keep);
   }
 
   #showEdited() {
     this.element.toggleAttribute("data-edited", this.isEdited);
-    if (this.resetButton) this.resetButton.hidden = !this.isEdited;
+    for (const button of this.ownCodeButtons ?? []) button.hidden = !this.isEdited;
   }
 
   /** Back to how the page showed the cell at first, but for its code. */
