@@ -45,18 +45,18 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
   const sourceOf = async (
     where: string,
     given: unknown,
-    { signal, transfer }: CallSettings,
+    settings: CallSettings,
     timeout: unknown = TIMEOUT,
   ): Promise<unknown> => {
+    const { signal, transfer } = settings;
     const source = await given;
     const tag = Object.prototype.toString.call(source).slice(8, -1);
     if (typeof source === "string") return isPage() ? new URL(source, baseOfPage()).href : source;
     if (source instanceof URL) return new Special(() => ["url", source.href]);
     if (tag === "Response") {
       const limits = { signal: signal as AbortSignal | undefined, timeout: timeout as number };
-      return await sourceOf(where, await bodyOf(where, source as Response, limits), {
-        ...{ signal, transfer, onProgress: undefined },
-      });
+      const body = await bodyOf(where, source as Response, limits);
+      return await sourceOf(where, body, settings);
     }
     if (tag === "Blob" || tag === "File") {
       const { name } = source as { name?: string };

@@ -20,7 +20,7 @@ import { blobOf, bodyOf, chunksOf, type Limits, TIMEOUT } from "./requests.js";
 export interface RandomAccess {
   /** Bytes of the file. */
   readonly size: number;
-  /** Bytes [offset, offset + length), which lie within the file. A read may begin before the one before it has ended. */
+  /** Bytes [offset, offset + length), which lie within the file. */
   read(offset: number, length: number): Promise<Uint8Array> | Uint8Array;
 }
 
@@ -106,7 +106,7 @@ export async function openSource(
   const random = source as Partial<RandomAccess> | null;
   if (typeof random === "object" && typeof random?.read === "function") {
     const { size, read } = checkSource(where, random as RandomAccess as Source);
-    // A copy: a source may use one array for all of its reads, and the next one begins before this one's is used up.
+    // A copy: a source may use one array for all of its reads.
     const readInto = async (offset: number, out: Uint8Array): Promise<number> => {
       out.set(await readBytes(where, { size, read }, offset, out.length));
       return out.length;

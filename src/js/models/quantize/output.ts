@@ -5,7 +5,6 @@ import { rangeError } from "../../base/errors.js";
 import { crc32 } from "../../formats/crc32.js";
 import { CHUNK_BYTES } from "../../formats/source.js";
 import { streamOf } from "../byte-stream.js";
-import { oneAfterTheOther } from "../weights/in-turn.js";
 import type { Advance } from "../weights/slabs.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
 
@@ -138,9 +137,8 @@ interface Cursor {
   crc: number;
 }
 
-/** Random access to an output file. Reads may overlap: each begins when the one before it has ended. */
+/** Random access to an output file, by one read at a time. */
 export class OutputReader {
-  readonly #inTurn = oneAfterTheOther();
   readonly #cursors = new Map<PlacedSection, Cursor>();
   /** Sections that were made from beginning to end, and whether all of their bytes are those that were streamed. */
   readonly #made = new Map<PlacedSection, boolean>();
@@ -152,11 +150,7 @@ export class OutputReader {
   ) {}
 
   /** Bytes [offset, offset + length). */
-  read(offset: number, length: number): Promise<Uint8Array> {
-    return this.#inTurn(() => this.#read(offset, length));
-  }
-
-  async #read(offset: number, length: number): Promise<Uint8Array> {
+  async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length);
     const end = offset + length;
     for (const section of this.sections) {

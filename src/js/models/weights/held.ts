@@ -2,7 +2,6 @@
 
 import { newArray } from "../../base/typed-arrays.js";
 import { type FileTensor, readScratch, type Source } from "../../formats/source.js";
-import { oneAfterTheOther } from "./in-turn.js";
 import { HELD_BYTES } from "./memory.js";
 
 /** Memory that several tensors use, one after the other. */
@@ -48,11 +47,7 @@ export function heldTensor(where: string, file: FileTensor, memory: SharedBytes)
     }
     return held.subarray(offset, Math.min(end, filled));
   };
-  const inTurn = oneAfterTheOther();
-  const source: Source = {
-    size: byteLength,
-    read: (offset, length) => inTurn(() => read(offset, length)),
-  };
+  const source: Source = { size: byteLength, read };
   const bytes: FileTensor["bytes"] = (begin, end) => file.bytes(begin, end);
   return { name, shape, dtype, byteLength, span: { source, offset: 0 }, bytes };
 }

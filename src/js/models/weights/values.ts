@@ -13,7 +13,6 @@ import { sizeOf } from "../../tensor/shape.js";
 import { documentOf, type Model, weightsOf } from "../open/model.js";
 import { checkDecodable, decodeTile } from "../open/values.js";
 import type { StoredWeight } from "../stored/weight.js";
-import { oneAfterTheOther } from "./in-turn.js";
 import { HELD_BYTES, SLAB_VALUES } from "./memory.js";
 
 /** Values in row-major order, to be read only: float32, or the bit patterns of half floats. They may be the memory of a file. */
@@ -34,7 +33,7 @@ interface Piece {
   readonly bytes?: Uint8Array;
 }
 
-/** Reads values of a tensor. */
+/** Reads values of a tensor, one run at a time. */
 interface Cursor {
   /** The values of a run, valid until the next call but one. */
   read(run: Run): Promise<Piece>;
@@ -64,6 +63,8 @@ export async function* readRuns<T extends Run>(
   onRead: OnRead = () => {},
 ): AsyncGenerator<ReadRun<T>, void, undefined> {
   const cursor = source.open();
+  /** The read that was begun last. */
+  let last: Promise<Piece> | undefined;
   let ahead: { readonly run: T; readonly piece: Promise<Piece> } | undefined;
   const given = async ({ run, piece }: NonNullable<typeof ahead>): Promise<ReadRun<T>> => {
     const { values, byteLength, bytes } = await piece;
@@ -72,14 +73,16 @@ export async function* readRuns<T extends Run>(
   };
   try {
     for (const run of runs) {
-      const next = { run, piece: cursor.read(run) };
+      const piece: Promise<Piece> = last?.then(() => cursor.read(run)) ?? cursor.read(run);
       // Not awaited after an early end.
-      next.piece.catch(() => {});
+      piece.catch(() => {});
+      last = piece;
       if (ahead !== undefined) yield await given(ahead);
-      ahead = next;
+      ahead = { run, piece };
     }
     if (ahead !== undefined) yield await given(ahead);
   } finally {
+    await last?.catch(() => {});
     await cursor.close();
   }
 }
@@ -151,22 +154,12 @@ export function valuesOfFile(where: string, core: KeptCore, file: FileTensor): V
   const unit = blockLength === 1 && blockBits % 8 !== 0 ? 8 : blockLength;
   const unitBytes = bytesOf(dtype, unit) as number;
   const size = sizeOf(shape);
-  /** @param first  index of the first value in the bytes */
-  const decoded = (
-    bytes: Uint8Array,
-    first: number,
-    { begin, end }: Run,
-    memory: TwoRuns<Float32Array>,
-  ): Values => {
-    if (dtype === "float32" || isHalf(dtype)) {
-      const { buffer, byteOffset } = bytes.byteOffset % unitBytes === 0 ? bytes : bytes.slice();
-      return dtype === "float32"
-        ? new Float32Array(buffer, byteOffset, end - begin)
-        : new Halves(buffer, byteOffset, end - begin, dtype);
-    }
-    const count = Math.min(size, first + (bytes.length / unitBytes) * unit) - first;
-    const values = decodeTile(core, dtype, bytes, memory.take(count));
-    return values.subarray(begin - first, end - first);
+  const isAsItIs = dtype === "float32" || isHalf(dtype);
+  const viewOf = (bytes: Uint8Array, length: number): Values => {
+    const { buffer, byteOffset } = bytes.byteOffset % unitBytes === 0 ? bytes : bytes.slice();
+    return isHalf(dtype)
+      ? new Halves(buffer, byteOffset, length, dtype)
+      : new Float32Array(buffer, byteOffset, length);
   };
   return {
     name,
@@ -175,11 +168,16 @@ export function valuesOfFile(where: string, core: KeptCore, file: FileTensor): V
       const reader = file.span === undefined ? streamed(where, file) : spanned(where, file);
       const memory = new TwoRuns(where, Float32Array);
       return {
-        async read(run) {
-          const first = Math.floor(run.begin / unit);
-          const end = Math.min(byteLength, Math.ceil(run.end / unit) * unitBytes);
-          const bytes = await reader.read(first * unitBytes, end);
-          const values = decoded(bytes, first * unit, run, memory);
+        async read({ begin, end }) {
+          const from = Math.floor(begin / unit);
+          const to = Math.ceil(end / unit);
+          const first = from * unit;
+          const bytes = await reader.read(from * unitBytes, Math.min(byteLength, to * unitBytes));
+          if (isAsItIs) {
+            return { values: viewOf(bytes, end - begin), byteLength: bytes.length, bytes };
+          }
+          const out = memory.take(Math.min(size, to * unit) - first);
+          const values = decodeTile(core, dtype, bytes, out).subarray(begin - first, end - first);
           return { values, byteLength: bytes.length, bytes };
         },
         close: () => reader.close(),
@@ -261,10 +259,9 @@ function streamed(where: string, file: FileTensor): ByteReader {
     at = begin + bytes.length;
     return bytes;
   };
-  const inTurn = oneAfterTheOther();
   return {
-    read: (begin, end) => inTurn(() => read(begin, memory.take(end - begin))),
-    close: () => inTurn(async () => void (await chunks?.return?.())),
+    read: (begin, end) => read(begin, memory.take(end - begin)),
+    close: async () => void (await chunks?.return?.()),
   };
 }
 
@@ -282,19 +279,20 @@ function valuesOfWeight(
     open() {
       const memory = new TwoRuns(where, Float32Array);
       const windows = windowsOf(weight, files, size);
-      const inTurn = oneAfterTheOther();
-      const read = async ({ begin, end }: Run): Promise<Piece> => {
-        const values = memory.take(end - begin);
-        const before = windows.bytesRead;
-        for (let at = begin; at < end; ) {
-          const [first, window] = await windows.at(at);
-          const part = window.subarray(at - first, end - first);
-          values.set(part, at - begin);
-          at += part.length;
-        }
-        return { values, byteLength: windows.bytesRead - before };
+      return {
+        async read({ begin, end }) {
+          const values = memory.take(end - begin);
+          const before = windows.bytesRead;
+          for (let at = begin; at < end; ) {
+            const [first, window] = await windows.at(at);
+            const part = window.subarray(at - first, end - first);
+            values.set(part, at - begin);
+            at += part.length;
+          }
+          return { values, byteLength: windows.bytesRead - before };
+        },
+        close: async () => {},
       };
-      return { read: (run) => inTurn(() => read(run)), close: async () => {} };
     },
   };
 }

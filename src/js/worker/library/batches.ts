@@ -60,7 +60,7 @@ function* forward(layer: Layer, [input, out]: readonly unknown[], products: numb
   const rows = Math.max(4, Math.floor(Math.min(products / (k * n), VALUES / k)));
   const outShape = [...shape.slice(0, -1), n];
   const y = out === undefined ? new Float32Array(m > rows ? m * n : 0) : outputOf(out, outShape);
-  // Small ones, and those that the layer refuses with a message of its own.
+  // The layer itself takes an input of one batch, and refuses a wrong input or output with its own message.
   if (!(m > rows) || shape.at(-1) !== k || y?.length !== m * n) {
     return layer.forward(input, out);
   }
