@@ -1,5 +1,6 @@
 // The Python side of a notebook as a file for Jupyter, with the outputs that PyTorch printed.
 
+import { codeCell, jupyterNotebook, printed, proseCell } from "../notebook/jupyter.js";
 import { pythonOf } from "./to-python.mjs";
 
 /** Outputs that Python printed. */
@@ -78,8 +79,7 @@ export function pythonNotebook(text, functions) {
         cells.push(proseCell(name, `${note}\n\n\`\`\`js\n${content}\n\`\`\``));
       }
     } else if (kind === "output" && isOpen && PRINTED.includes(name)) {
-      const printed = { output_type: "stream", name: "stdout", text: linesOf(`${content}\n`) };
-      cells.at(-1).outputs.push(printed);
+      cells.at(-1).outputs.push(printed(content));
     }
   }
   addProse(cells, course.slice(end));
@@ -95,15 +95,8 @@ export function pythonNotebook(text, functions) {
     );
     cells.splice(2, 0, codeCell("functions", code));
   }
-  const notebook = {
-    cells,
-    metadata: {
-      kernelspec: { name: "python3", display_name: "Python 3", language: "python" },
-      language_info: { name: "python" },
-    },
-    nbformat: 4,
-    nbformat_minor: 5,
-  };
+  const kernel = { name: "python3", display_name: "Python 3", language: "python" };
+  const notebook = jupyterNotebook(cells, kernel);
   return `${JSON.stringify(notebook, null, 1)}\n`;
 }
 
@@ -125,7 +118,8 @@ function definitions(names, functions) {
   const add = (name) => {
     const code = functions.get(name);
     if (code === undefined || found.has(code)) return;
-    found.add(code); // before those that it calls: Python looks them up when it runs
+    // A function may call one that is defined below it: Python looks names up when it runs.
+    found.add(code);
     for (const called of calledIn(code)) add(called);
   };
   for (const name of names) add(name);
@@ -141,30 +135,3 @@ function addProse(cells, text) {
   const prose = text.replace(/\[([^\]]+)\]\(#[^)]*\)/g, "$1").trim();
   if (prose !== "") cells.push(proseCell(`prose-${cells.length}`, prose));
 }
-
-/** @param {string} text */
-const linesOf = (text) => text.split(/(?<=\n)/);
-
-/**
- * @param {string} id
- * @param {string} source
- */
-const codeCell = (id, source) => ({
-  cell_type: "code",
-  id,
-  metadata: {},
-  execution_count: null,
-  outputs: [],
-  source: linesOf(source),
-});
-
-/**
- * @param {string} id
- * @param {string} text
- */
-const proseCell = (id, text) => ({
-  cell_type: "markdown",
-  id,
-  metadata: {},
-  source: linesOf(text),
-});

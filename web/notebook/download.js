@@ -1,6 +1,7 @@
 // Downloads a notebook with the reader's changes: as an ES module, or for Jupyter with Deno's kernel.
 
 import { importsReplaced, usesDigits } from "./digits-code.js";
+import { codeCell, jupyterNotebook, proseCell } from "./jupyter.js";
 
 /**
  * @typedef {import("./cell/cell.js").Cell} Cell
@@ -64,47 +65,13 @@ function toJupyter(element, cells, digits) {
     }
   }
   endProse();
-  return {
-    cells: parts,
-    metadata: {
-      kernelspec: { name: "deno", display_name: "Deno", language: "typescript" },
-      language_info: { name: "typescript" },
-    },
-    nbformat: 4,
-    nbformat_minor: 5,
-  };
+  const kernel = { name: "deno", display_name: "Deno", language: "typescript" };
+  return jupyterNotebook(parts, kernel);
 }
 
 /** @param {string} source */
 const forDeno = (source) =>
   importsReplaced(source).replace(/(from\s*["'])(zeropoint[/"'])/g, "$1npm:$2");
-
-/** @param {string} text */
-const linesOf = (text) => text.split(/(?<=\n)/);
-
-/**
- * @param {string} id
- * @param {string} source
- */
-const codeCell = (id, source) => ({
-  cell_type: "code",
-  id,
-  metadata: {},
-  execution_count: null,
-  outputs: [],
-  source: linesOf(source),
-});
-
-/**
- * @param {string} id
- * @param {string} text
- */
-const proseCell = (id, text) => ({
-  cell_type: "markdown",
-  id,
-  metadata: {},
-  source: linesOf(text),
-});
 
 /**
  * Prose as Markdown: the elements that notebooks have.

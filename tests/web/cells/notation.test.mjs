@@ -2,13 +2,16 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { press, typeInto } from "../page.mjs";
+import { click, press, typeInto } from "../page.mjs";
 import { cell, openForEach, page } from "./first-notebook.mjs";
 
 describe("The notation of cells", () => {
   openForEach();
 
-  const choose = (value) => page.click(`[data-current] .notation label:has([value="${value}"])`);
+  async function choose(value) {
+    await click(page, `[data-current] .notation label:has([value="${value}"])`);
+    await page.waitForSelector(`[data-current] .notation [value="${value}"]:checked`);
+  }
 
   /** Which code of a cell can be seen: JavaScript, PyTorch. */
   const seen = (number) =>
