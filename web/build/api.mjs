@@ -1,6 +1,6 @@
-// Makes the pages of the API reference with TypeDoc, from the comments in src/js.
+// Makes the pages of the API reference with TypeDoc, from the comments in src/js, and those of docs.
 
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -25,6 +25,51 @@ const ENTRIES = {
   "zeropoint/worker": at("../../src/js/worker/index.ts"),
   "zeropoint/slim": at("../../src/js/slim.ts"),
 };
+
+/** The documents for users, in the order of README's table. Its other ones are about changing the package. */
+const DOCUMENTS = [
+  ...["quantize", "layers", "torch", "files", "formats", "choosing", "command-line", "search"],
+  ...["running", "numerics", "sizes", "speed"],
+];
+
+/** A link of Markdown to a file of the repository: its text, path and anchor. */
+const FILE_LINK = /\[([^\]]+)\]\((?!https?:)([\w./-]+)(#[\w-]+)?\)/g;
+
+/** Pages of the site for files that documents name. */
+const PAGES = {
+  "../tests/bench/RESULTS.md": "measure",
+  "../web/pages/digit-planes.md": "digit-planes",
+  "../web/pages/many-machines.md": "many-machines",
+  "../web/pages/measure.md": "measure",
+};
+
+/**
+ * A document for TypeDoc: its title as front matter; links to files that are a page of the site lead there, and
+ * those to other files of the repository are their text.
+ * @param {string} name
+ * @param {string} text
+ */
+export function documentPage(name, text) {
+  const [, title, body] = /^# (.+)\n+([\s\S]*)$/.exec(text) ?? [];
+  if (!title) throw new Error(`docs/${name}.md does not begin with a title`);
+  const linked = body.replace(FILE_LINK, (link, label, path) => {
+    const page = PAGES[/** @type {keyof typeof PAGES} */ (path)];
+    if (page) return `<a href="../../index.html#${page}">${label}</a>`;
+    return DOCUMENTS.includes(path.replace(/\.md$/, "")) ? link : label;
+  });
+  return `---\ntitle: "${title}"\n---\n\n${linked}`;
+}
+
+/** Writes the documents for TypeDoc. @param {string} folder @returns their paths */
+function writeDocuments(folder) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return DOCUMENTS.map((name) => {
+    const path = join(folder, `${name}.md`);
+    writeFileSync(path, documentPage(name, readFileSync(at(`../../docs/${name}.md`), "utf8")));
+    return path;
+  });
+}
 
 /** The policy of the other pages; nothing here starts a core. */
 const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 'self'"/>`;
@@ -85,13 +130,13 @@ let a=`;
 
 /** The names of the other pages' colours in tokens.css, and TypeDoc's colours of the same. */
 const CODE_COLORS = {
-  ink: ["#000000", "#D4D4D4", "#001080", "#9CDCFE", "#267F99", "#4EC9B0"],
+  ink: ["#000000", "#D4D4D4", "#808080", "#001080", "#9CDCFE", "#267F99", "#4EC9B0"],
   well: ["#FFFFFF", "#1E1E1E"],
-  "token-keyword": ["#AF00DB", "#C586C0", "#0000FF", "#569CD6"],
+  "token-keyword": ["#AF00DB", "#C586C0", "#0000FF", "#569CD6", "#800000"],
   "token-string": ["#A31515", "#CE9178", "#EE0000", "#D7BA7D", "#811F3F", "#D16969"],
   "token-number": ["#098658", "#B5CEA8"],
   "token-comment": ["#008000", "#6A9955"],
-  "token-definition": ["#0070C1", "#4FC1FF"],
+  "token-definition": ["#0070C1", "#4FC1FF", "#E50000"],
   "token-call": ["#795E26", "#DCDCAA"],
 };
 
@@ -158,6 +203,7 @@ export async function buildApi(folder) {
       entryPoints: Object.values(ENTRIES),
       tsconfig: at("../../tsconfig.json"),
       readme: at("../api/index.md"),
+      projectDocuments: writeDocuments(`${folder}-documents`),
       excludeInternal: true,
       excludePrivate: true,
       excludeProtected: true,

@@ -1,5 +1,6 @@
 // Quantized embedding tables, with rows dequantized on lookup.
 
+import { float16Bits, halfValue } from "../../base/halves.js";
 import { type NumberArray, newArray } from "../../base/typed-arrays.js";
 import { runOn } from "../../core/init.js";
 import { dequantize } from "../../quantize/dequantize.js";
@@ -87,10 +88,5 @@ function lookUp(
   return out;
 }
 
-/** The nearest float16, for engines without Math.f16round. */
-function toHalf(value: number): number {
-  if (!(Math.abs(value) < 65520)) return value * Infinity;
-  // Doubles near `coarse` are spaced as float16 values near `value`, so that the addition rounds.
-  const coarse = 1.5 * 2 ** (52 - 10 + Math.max(Math.floor(Math.log2(Math.abs(value))), -14));
-  return value + coarse - coarse;
-}
+/** The nearest float16 of a float32, for engines without Math.f16round. */
+const toHalf = (value: number): number => halfValue(float16Bits(value), "float16");

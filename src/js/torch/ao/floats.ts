@@ -1,6 +1,6 @@
 // The float types that torchao computes in: rounding, conversion to integers.
 
-import type { HalfType } from "../../base/halves.js";
+import { float16Bits, type HalfType } from "../../base/halves.js";
 import { roundHalfEven } from "../../base/round.js";
 import { arrayLength, type NumberArray, newArray, valueAt } from "../../base/typed-arrays.js";
 
@@ -73,13 +73,9 @@ export function storedAs(
 /** The bit pattern of a value that the type holds. */
 function patternOf(value: number, dtype: HalfType): number {
   if (Number.isNaN(value)) return dtype === "float16" ? 0x7e00 : 0x7fc0;
+  if (dtype === "float16") return float16Bits(value);
   float[0] = value;
-  if (dtype === "bfloat16") return word[0] >>> 16;
-  const sign = (word[0] >>> 16) & 0x8000;
-  const magnitude = Math.abs(value);
-  if (magnitude === Infinity) return sign | 0x7c00;
-  if (magnitude < 2 ** -14) return sign | (magnitude * 2 ** 24);
-  return sign | (((word[0] & 0x7fffffff) - (112 << 23)) >>> 13);
+  return word[0] >>> 16;
 }
 
 /** C's conversion to int32 as x86 does it: toward zero; the smallest int32 for NaN and what does not fit. */

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { init } from "zeropoint";
+import { dequantize as dequantizeTensor, init } from "zeropoint";
 import { compare, openModel, quantizeModel, verifyOutput } from "zeropoint/models";
-import { rejects } from "../../support/asserts.mjs";
+import { Random, rejects } from "../../support/asserts.mjs";
 import { outputBytes } from "../../support/files/checkpoints.mjs";
 import { constant, normals, onnxModel } from "../../support/onnx/models.mjs";
 
@@ -150,6 +150,38 @@ describe("codes of an ONNX model", () => {
     const node = { ...dequantize, inputs: ["w", "s"], attributes };
     const model = await openModel(await modelOf(node, [codes, scale]));
     assert.deepEqual([...(await model.read("w")).data], [2, 2, 0.5, 0.5]);
+  });
+
+  it("in blocks along an inner axis are quantized tensors with a block shape", async () => {
+    const random = new Random(38);
+    const integers = (Type, count, low, high) =>
+      Type.from({ length: count }, () => Math.floor(random.between(low, high)));
+    const codes = integers(Int8Array, 24, -128, 128);
+    const scales = Float32Array.from({ length: 12 }, () => random.between(0.1, 2));
+    const zeros = integers(Int8Array, 12, -9, 9);
+    const initializers = [
+      constant("w", [2, 4, 3], codes),
+      constant("s", [2, 2, 3], scales),
+      constant("z", [2, 2, 3], zeros),
+    ];
+    const attributes = { axis: { int: 1 }, block_size: { int: 2 } };
+    const node = { ...dequantize, inputs: ["w", "s", "z"], attributes };
+    const model = await openModel(await modelOf(node, initializers));
+    const q = await model.readQuantized("w");
+    assert.deepEqual(
+      [q.blockShape, q.scale.shape],
+      [
+        [1, 2, 1],
+        [2, 2, 3],
+      ],
+    );
+    assert.deepEqual([q.data, q.scale.data], [codes, scales]);
+    const expected = Float32Array.from(codes, (code, i) => {
+      const block = 6 * Math.floor(i / 12) + 3 * Math.floor((i % 12) / 6) + (i % 3);
+      return scales[block] * (code - zeros[block]);
+    });
+    assert.deepEqual(dequantizeTensor(q).data, expected);
+    assert.deepEqual((await model.read("w")).data, expected);
   });
 
   it("of operators that are not understood are refused, and their bytes are there", async () => {
