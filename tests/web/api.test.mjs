@@ -189,9 +189,15 @@ describe("The API reference", () => {
     "types/zeropoint.QuantizedTensor.html",
     "types/zeropoint.ErrorCode.html",
     "variables/zeropoint_notebook.torch.html",
+    "documents/Quantizing_tensors.html",
+    "documents/Running.html",
   ];
   // Colours depend on the theme, and the menu on the screen's width: test one page of each layout.
-  const some = ["index.html", "functions/zeropoint.quantize.html"];
+  const some = [
+    "index.html",
+    "functions/zeropoint.quantize.html",
+    "documents/Formats_and_layouts.html",
+  ];
   for (const [width, theme, paths] of [
     [1280, "light", pages],
     [1280, "dark", some],
@@ -223,6 +229,7 @@ describe("The API reference", () => {
       "classes/zeropoint_torch.MovingAveragePerChannelMinMaxObserver.html",
       "functions/zeropoint_torch.getDefaultQATQConfig.html",
       "functions/zeropoint.quantize.html",
+      ...readdirSync(join(folder, "documents")).map((name) => `documents/${name}`),
     ]) {
       await page.goto(`${site.url}api/${path}`);
       const room = await page.evaluate(() => {
@@ -248,6 +255,31 @@ describe("The API reference", () => {
       }
     }
     assert.ok(links > 1000, `${links} links`);
+  });
+
+  it("has the documents, with their links among themselves, to parts of a page and to the site", () => {
+    const docs = new URL("../../docs/", import.meta.url);
+    const titles = readdirSync(docs)
+      .filter((name) => name !== "releasing.md")
+      .map((name) => /^# (.+)/.exec(readFileSync(new URL(name, docs), "utf8"))[1]);
+    const pages = readdirSync(join(folder, "documents"));
+    assert.deepEqual(
+      pages.sort(),
+      titles.map((title) => `${title.replace(/\W/g, "_")}.html`).sort(),
+    );
+    const texts = new Map(
+      pages.map((name) => [name, readFileSync(join(folder, "documents", name), "utf8")]),
+    );
+    let links = 0;
+    for (const [name, text] of texts) {
+      assert.doesNotMatch(text, /href="[^"]*\.md[#"]/, name);
+      for (const [, to, part] of text.matchAll(/href="([A-Z]\w+\.html)?#([\w-]+)"/g)) {
+        assert.match(texts.get(to ?? name), new RegExp(` id="${part}"`), `${name}: ${to}#${part}`);
+        links++;
+      }
+    }
+    assert.ok(links > 20, `${links} links`);
+    assert.match(texts.get("Numerics_and_sources.html"), /href="..\/..\/index.html#digit-planes"/);
   });
 
   it("describes each option of quantize once in each of its signatures", () => {

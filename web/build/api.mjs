@@ -50,12 +50,14 @@ const PAGES = {
  * @param {string} text
  */
 export function documentPage(name, text) {
-  const [, title, body] = /^# (.+)\n+([\s\S]*)$/.exec(text) ?? [];
+  const [, title] = /^# (.+)\n/.exec(text) ?? [];
   if (!title) throw new Error(`docs/${name}.md does not begin with a title`);
-  const linked = body.replace(FILE_LINK, (link, label, path) => {
+  const linked = text.replace(FILE_LINK, (link, label, path) => {
+    if (DOCUMENTS.includes(path.replace(/\.md$/, ""))) return link;
+    // Names of files would become links to domains.
+    const shown = /^[\w.-]+\.\w+$/.test(label) ? `<code>${label}</code>` : label;
     const page = PAGES[/** @type {keyof typeof PAGES} */ (path)];
-    if (page) return `<a href="../../index.html#${page}">${label}</a>`;
-    return DOCUMENTS.includes(path.replace(/\.md$/, "")) ? link : label;
+    return page ? `<a href="../../index.html#${page}">${shown}</a>` : shown;
   });
   return `---\ntitle: "${title}"\n---\n\n${linked}`;
 }
