@@ -4,6 +4,7 @@
 /// <reference types="node" />
 
 import { COMMAND_NAMES, type CommandName, isCommand } from "./names.js";
+import { codeOfSignal, signal } from "./signals.js";
 
 /** Loads the code of a command. */
 const LOAD: Readonly<Record<CommandName, () => Promise<{ run: Run }>>> = {
@@ -57,32 +58,18 @@ async function unknown(command: string): Promise<number> {
   return 2;
 }
 
-/** Runs a command. The first signal aborts it, so that it removes its unfinished files; the second ends it at once. */
+/** Runs a command, which a signal may interrupt. */
 async function interruptible(name: CommandName, args: readonly string[]): Promise<number> {
-  const abort = new AbortController();
-  let code = 0;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (code !== 0) process.exit(code);
-    code = signal === "SIGINT" ? 130 : 143;
-    abort.abort(new Error(signal));
-  };
-  process.on("SIGINT", stop);
-  process.on("SIGTERM", stop);
   try {
     const { run } = await LOAD[name]();
-    return await run(args, abort.signal);
+    return await run(args, signal);
   } catch (error) {
     const { Failure, report } = await import("./failures.js");
-    if (code !== 0) {
-      const message = error instanceof Failure ? error.message : "interrupted";
-      const { printable } = await import("./output/terminal.js");
-      process.stderr.write(`zeropoint: ${printable(message)}\n`);
-      return code;
-    }
-    return report(name, error);
-  } finally {
-    process.off("SIGINT", stop);
-    process.off("SIGTERM", stop);
+    if (!signal.aborted) return report(name, error);
+    const message = error instanceof Failure ? error.message : "interrupted";
+    const { printable } = await import("./output/terminal.js");
+    process.stderr.write(`zeropoint: ${printable(message)}\n`);
+    return codeOfSignal();
   }
 }
 

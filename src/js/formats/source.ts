@@ -13,6 +13,8 @@ export interface Source {
   read(offset: number, length: number): Promise<Uint8Array> | Uint8Array;
   /** Reads bytes from an offset on into an array. @returns how many there were */
   readInto?(offset: number, out: Uint8Array): Promise<number>;
+  /** Throws once reads would throw: of a closed file, or of an aborted signal. Asked between parts of long work on what was read. */
+  checkOpen?(): void;
 }
 
 /** Chunks of bytes, front to back. */
@@ -116,7 +118,12 @@ export function checkSource(where: string, source: Source): Source {
     throw typeError("ZP_INVALID_OPTION", where, `source must be ${wanted}, got ${show(given)}`);
   }
   const readInto = fieldOf(source, "readInto");
-  const own = { size: size as number, read: (at: number, n: number) => read.call(given, at, n) };
+  const checkOpen = fieldOf(source, "checkOpen");
+  const own = {
+    size: size as number,
+    read: (at: number, n: number) => read.call(given, at, n),
+    ...(typeof checkOpen === "function" && { checkOpen: () => checkOpen.call(given) }),
+  };
   if (typeof readInto !== "function") return own;
   return { ...own, readInto: (offset, out) => readInto.call(given, offset, out) };
 }

@@ -130,7 +130,7 @@ describe("zeropoint analyze", () => {
     assert.equal(other.code, 4);
     assert.match(
       other.stderr,
-      /rows\.json is of another analysis, or the model has changed; --force overwrites it\n$/,
+      /rows\.json is of another analysis, or the model or the file itself has changed; --force overwrites it\n$/,
     );
   });
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -47,7 +47,9 @@ describe("zeropoint quantize", () => {
     async function interrupt(signal) {
       const output = `${signal}/large.safetensors`;
       const { child, ended } = start(folder, ["quantize", ...job(output)]);
-      while (!partials(signal).some((name) => name.endsWith(".sum.partial"))) await delay(5);
+      const isRecord = (name) =>
+        name.endsWith(".sum.partial") && statSync(at(signal, name)).size > 0;
+      while (!partials(signal).some(isRecord)) await delay(5);
       assert.match(partials(signal)[0], /^\.large\.safetensors\..*\.partial$/);
       child.kill(signal);
       const { code, output: said } = await ended;

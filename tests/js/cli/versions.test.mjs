@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -81,13 +82,65 @@ describe("a result of values that have changed since", () => {
     assert.equal(zeropoint(folder, quantize).code, 4);
     const analyzed = zeropoint(folder, rows);
     assert.equal(analyzed.code, 4);
-    assert.match(analyzed.stderr, /-00002\.safetensors\.rows\.json is of .* the model has changed/);
+    assert.match(
+      analyzed.stderr,
+      /-00002\.safetensors\.rows\.json is of .* the model or the file itself has changed/,
+    );
     const { code, stderr } = zeropoint(folder, finish);
     assert.equal(code, 1);
     assert.match(stderr, /model-00002-of-00002\.safetensors: its source has changed since its job/);
     assert.doesNotMatch(stderr, /model-00001/);
     assert.equal(zeropoint(folder, [...rows, "--force"]).code, 0);
   });
+});
+
+it("rows of jobs that have changed do not count as done, nor does plan take them", async () => {
+  await writeShards(at("edited"), 2);
+  const args = ["analyze", "edited", "--schemes", "int8-channel", "--shard", "1/1", "-o", "kept"];
+  assert.equal(zeropoint(folder, args).code, 0);
+  const plan = ["plan", "kept", "--size", "60%", "--json"];
+  const { code, stdout } = zeropoint(folder, plan);
+  assert.equal(code, 0);
+  const path = at("kept", "model-00002-of-00002.safetensors.rows.json");
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace(/"bytes":\d/, '"bytes":9'));
+  const again = zeropoint(folder, args);
+  assert.equal(again.code, 4);
+  assert.match(
+    again.stderr,
+    /-00002\.safetensors\.rows\.json is of .* the file itself has changed/,
+  );
+  const planned = zeropoint(folder, plan);
+  assert.equal(planned.code, 1);
+  assert.match(planned.stderr, /-00002\.safetensors\.rows\.json: changed since its job wrote it/);
+  assert.equal(zeropoint(folder, [...args, "--force"]).code, 0);
+  assert.equal(zeropoint(folder, plan).stdout, stdout);
+});
+
+it("finish says that an address without a version may have changed since its jobs", async () => {
+  const bytes = await safetensors(smallModel());
+  const server = createServer(({ url }, response) => {
+    response.statusCode = url === "/m.safetensors" ? 200 : 404;
+    response.end(response.statusCode === 200 ? bytes : "");
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = `http://127.0.0.1:${server.address().port}/m.safetensors`;
+  const run = async (...args) => await start(folder, args).ended;
+  try {
+    const job = ["quantize", address, "int8-channel", "--shard", "1/1", "-o", "remote/"];
+    assert.equal((await run(...job)).code, 0);
+    const finish = ["finish", "remote", "--scheme", "int8-channel"];
+    const said = await run(...finish);
+    assert.equal(said.code, 0);
+    assert.match(said.output, /m\.safetensors has no version .* found by --verify alone/);
+    bytes[bytes.length - 1] ^= 64;
+    const { code, output } = await run(...finish, "--force", "--verify");
+    assert.equal(code, 1);
+    assert.match(output, /differs at byte \d+ from what its source gives/);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
 });
 
 describe("a model that changes while it is read", () => {

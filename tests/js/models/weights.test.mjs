@@ -4,9 +4,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantize } from "zeropoint";
 import { openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
-import { layoutSafetensors, writeSafetensors } from "../../internal/formats.mjs";
+import {
+  dequantizeValues,
+  layoutSafetensors,
+  unpackWeight,
+  writeSafetensors,
+} from "../../internal/formats.mjs";
 import { weightsOf } from "../../internal/models.mjs";
-import { rejects } from "../support/asserts.mjs";
+import { Random, rejects } from "../support/asserts.mjs";
 import { collect, fromBase64, sameValues, vectorsOf } from "../support/files/formats.mjs";
 import { constant, onnxModel } from "../support/onnx/models.mjs";
 import { readVectors } from "../support/vectors.mjs";
@@ -643,5 +648,95 @@ describe("block types of GGUF", () => {
       }
     }
     assert.ok(read > 20, `${read} tensors`);
+  });
+});
+
+describe("a large weight that is stored as [in, out]", () => {
+  const [inputs, outputs, groups] = [4096, 160, 32];
+
+  /** Random parts of a layout, as `unpackWeight` takes them. */
+  function partsOf(layout, bits) {
+    const random = new Random(bits);
+    const bytes = (length) => Uint8Array.from({ length }, () => random.integer(0, 255));
+    const height = layout === "awq" ? inputs : (inputs * bits) / 32;
+    const width = layout === "awq" ? outputs / 8 : outputs;
+    const zeros = (outputs * bits) / 32;
+    const scale = Float32Array.from(random.normal(groups * outputs, 0.05));
+    const parts = {
+      packed: ["qweight", "int32", [height, width], bytes(4 * height * width)],
+      zeroPoint: ["qzeros", "int32", [groups, zeros], bytes(4 * groups * zeros)],
+      scale: ["scales", "float32", [groups, outputs], new Uint8Array(scale.buffer)],
+    };
+    if (layout === "gptq") {
+      const index = Int32Array.from({ length: inputs }, () => random.integer(0, groups - 1));
+      parts.groupIndex = ["g_idx", "int32", [inputs], new Uint8Array(index.buffer)];
+    }
+    return Object.fromEntries(
+      Object.entries(parts).map(([role, [name, dtype, shape, own]]) => [
+        role,
+        { name: `m.${name}`, dtype, shape, bytes: own, offset: 0 },
+      ]),
+    );
+  }
+
+  const open = async (layout, bits, options) => {
+    const parts = partsOf(layout, bits);
+    const file = await collect(
+      writeSafetensors(
+        layoutSafetensors(
+          Object.values(parts).map(({ bytes, ...part }) => ({ ...part, bytes: () => [bytes] })),
+        ),
+      ),
+    );
+    const config = {
+      quantization_config: { quant_method: layout, bits, group_size: inputs / groups },
+    };
+    const text = new TextEncoder().encode(JSON.stringify(config));
+    const externalData = (path) => (path === "config.json" ? text : undefined);
+    return { parts, model: await openModel(file, { externalData, ...options }) };
+  };
+
+  for (const [layout, bits] of [
+    ["gptq", 2],
+    ["gptq", 3],
+    ["gptq", 4],
+    ["gptq", 8],
+    ["awq", 4],
+  ]) {
+    it(`is unpacked in parts, with the values of the whole: ${layout} of ${bits} bits`, async () => {
+      const { parts, model } = await open(layout, bits);
+      const whole = dequantizeValues(unpackWeight(layout, parts));
+      let turns = 0;
+      const count = () => {
+        turns++;
+        immediate = setImmediate(count);
+      };
+      let immediate = setImmediate(count);
+      const { data, shape } = await model.read("m.weight");
+      clearImmediate(immediate);
+      assert.deepEqual(shape, [outputs, inputs]);
+      const place = (i) => (i % inputs) * outputs + Math.floor(i / inputs);
+      assert.equal(
+        data.findIndex((value, i) => !Object.is(value, whole[place(i)])),
+        -1,
+      );
+      // 2 ** 18 values have 64 outputs.
+      assert.ok(turns >= outputs / 64, `${turns} turns`);
+      await model.close();
+    });
+  }
+
+  it("is read no further once its reader says so", async () => {
+    const { parts, model } = await open("gptq", 4);
+    let calls = 0;
+    const check = () => {
+      if (++calls === 2) throw new Error("closed");
+    };
+    const read = weightsOf(model)
+      .get("m.weight")
+      .read(() => parts, check);
+    await assert.rejects(read, /closed/);
+    assert.equal(calls, 2);
+    await model.close();
   });
 });

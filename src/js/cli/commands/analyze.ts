@@ -18,7 +18,7 @@ import { readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { checkSelection, openInput, startCore } from "../input.js";
 import { peakMemory } from "../jobs/done.js";
-import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
+import { hashOfRows, type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
 import { filesOf, type Part, parsePart } from "../jobs/split-files.js";
 import { isFile, isFolder, writeText } from "../output/files.js";
@@ -92,7 +92,7 @@ async function writeShards(
   const sources = await sourceFiles(model);
   const names = sources.map(({ name }) => name);
   await mkdir(folder, { recursive: true });
-  let [made, done] = [0, 0];
+  let [count, done] = [0, 0];
   for (const source of filesOf(sources, part)) {
     const path = rowsPath(folder, source.name);
     // Opened only if it is a regular file: others are refused by checkPlace.
@@ -103,7 +103,8 @@ async function writeShards(
       found?.job === hash &&
       found.source.headerSha256 === source.headerSha256 &&
       found.source.version === source.version &&
-      source.version !== undefined;
+      source.version !== undefined &&
+      found.sha256 === hashOfRows(found);
     if (isSame && !args.has("force")) {
       done++;
       continue;
@@ -111,7 +112,7 @@ async function writeShards(
     if (found !== undefined && !args.has("force")) {
       throw new Failure(
         EXIT.output,
-        `${path} is of another analysis, or the model has changed; --force overwrites it`,
+        `${path} is of another analysis, or the model or the file itself has changed; --force overwrites it`,
       );
     }
     await checkPlace(path, args.has("force"));
@@ -122,9 +123,10 @@ async function writeShards(
     try {
       const journal = journalOf(path, source.headerSha256, source.version, analysis);
       const sized = await rowsOf(shard, source.name, analysis, signal, journal);
-      const content = rowsFile(analysis, { ...sourceOf(source), of: names }, sized);
+      const made = rowsFile(analysis, { ...sourceOf(source), of: names }, sized);
+      const content = { ...made, sha256: hashOfRows(made) };
       await writeText(path, `${jsonText(content, 0)}\n`, signal);
-      made++;
+      count++;
     } finally {
       if (shard !== model) await shard.close();
     }
@@ -133,7 +135,7 @@ async function writeShards(
     const seconds = showTime((performance.now() - start) / 1000);
     const skipped = done === 0 ? "" : `, ${done} done already`;
     const memory = `${Math.round(peakMemory() / 1e6)} MB of memory at most`;
-    const line = `${folder}: rows of ${made} files in ${seconds}${skipped}, ${memory}`;
+    const line = `${folder}: rows of ${count} files in ${seconds}${skipped}, ${memory}`;
     process.stdout.write(`${printable(line)}\n`);
   }
   return EXIT.ok;

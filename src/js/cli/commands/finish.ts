@@ -45,6 +45,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const jobs = targets.filter(({ file }) => !isOfFinish(file));
     const choices = { isForced: args.has("force"), isQuiet };
     const description = await describe(output, source, files, choices, signal);
+    if (!isQuiet && !args.has("verify") && jobs.some(({ version }) => version === undefined)) {
+      const problem = "has no version (ETag, time): whether it has changed since the jobs read it";
+      process.stderr.write(`${printable(`${source} ${problem} is found by --verify alone`)}\n`);
+    }
     const progress = new Progress(`checking ${output}`, isQuiet);
     const checked = await checkAll(jobs, request, args.has("sizes-only"), progress, signal);
     progress.clear();

@@ -13,6 +13,7 @@ import {
   writeError,
 } from "../output/partial.js";
 import { jsonText } from "../output/report.js";
+import { beginUnfinished, endUnfinished } from "../signals.js";
 import { hasFields } from "./json.js";
 import { withNumbers } from "./rows.js";
 
@@ -44,6 +45,16 @@ export class Journal {
 
   /** The rows of an interrupted run; those of a journal whose bytes are not those that were recorded are measured anew. */
   async open(signal: AbortSignal): Promise<AnalysisRow[]> {
+    beginUnfinished();
+    try {
+      return await this.#open(signal);
+    } catch (error) {
+      endUnfinished();
+      throw error;
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<AnalysisRow[]> {
     await mkdir(dirname(this.output), { recursive: true });
     const partial = await openPartial(this.output, this.key, signal).catch(this.#fail);
     this.#partial = partial;
@@ -97,9 +108,12 @@ export class Journal {
   }
 
   async close(): Promise<void> {
-    await this.#partial?.records.close();
-    await this.#partial?.file.close();
+    if (this.#partial === undefined) return;
+    const { records, file } = this.#partial;
     this.#partial = undefined;
+    await records.close();
+    await file.close();
+    endUnfinished();
   }
 }
 

@@ -1,5 +1,6 @@
 // Rows of analyze in files: one file of a whole model, or a folder with one for each file of a model in shards.
 
+import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PlanRow } from "../../models/plan/rows.js";
@@ -7,6 +8,7 @@ import { EXIT, Failure } from "../failures.js";
 import { readText } from "../input.js";
 import { isFile, isFolder } from "../output/files.js";
 import { noteInputPath } from "../output/places.js";
+import { jsonText } from "../output/report.js";
 import { stemOf } from "../output/stem.js";
 import { printable } from "../output/terminal.js";
 import type { JobOptions } from "./done.js";
@@ -29,8 +31,14 @@ export interface RowsFile {
     /** The names of all files of the model, if it has several. */
     readonly of?: readonly string[];
   };
+  /** Of what the file holds beside its source, as `hashOfRows` gives it; only in files of jobs. */
+  readonly sha256?: string | undefined;
   readonly rows: readonly PlanRow[];
 }
+
+/** The hash by which changed rows of a job are found. */
+export const hashOfRows = ({ options, overhead, rows }: RowsFile): string =>
+  createHash("sha256").update(jsonText({ options, overhead, rows }, 0)).digest("hex");
 
 const ENDING = ".rows.json";
 
@@ -118,6 +126,10 @@ export async function readRows(
     await noteInputPath(join(path, name));
     const file = await readRowsFile(join(path, name), signal);
     checkSource(join(path, name), file);
+    if (file.sha256 !== undefined && file.sha256 !== hashOfRows(file)) {
+      const problem = "changed since its job wrote it; run that again with --force";
+      throw new Failure(EXIT.different, `${join(path, name)}: ${problem}`);
+    }
     files.set(file.source.name, file);
   }
   const [first] = files.values();

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, open, rename, stat, statfs } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { EXIT, Failure } from "../failures.js";
+import { beginUnfinished, endUnfinished } from "../signals.js";
 import { showBytes } from "../units.js";
 import { openPartial, partialPath, removePartial, writeError } from "./partial.js";
 import { checkNoInput } from "./places.js";
@@ -52,6 +53,7 @@ export async function writeFile(
   await mkdir(dirname(path), { recursive: true });
   const partial = partialPath(path, key);
   let kept = 0;
+  beginUnfinished();
   try {
     const { file, hash, records, ...left } = await openPartial(path, key, signal);
     let { size } = left;
@@ -96,6 +98,8 @@ export async function writeFile(
     }
     await removePartial(partial);
     throw writeError(path, partial, error);
+  } finally {
+    endUnfinished();
   }
 }
 

@@ -309,9 +309,12 @@ export function guarded(
 ): GuardedSource {
   let closed = false;
   let isRead = true;
-  const check = (): void => {
+  const checkOpen = (): void => {
     signal?.throwIfAborted();
     if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
+  };
+  const check = (): void => {
+    checkOpen();
     isRead = true;
   };
   const readInto = fieldOf(source, "readInto");
@@ -322,6 +325,7 @@ export function guarded(
     name: source.name,
     isFresh: source.isFresh,
     version,
+    checkOpen,
     checkUnchanged: async (caller) => {
       if (!isRead || closed || versionNow === undefined) return;
       isRead = false;

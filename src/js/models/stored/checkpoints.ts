@@ -26,10 +26,16 @@ import {
   type QuantizedWeight,
 } from "../../formats/layouts/checkpoints/patterns.js";
 import { findUnclaimed } from "../../formats/layouts/checkpoints/unclaimed.js";
-import { formOf, unpackWeight, type WeightForm } from "../../formats/layouts/checkpoints/weight.js";
+import {
+  formOf,
+  outputsOfWeight,
+  unpackWeight,
+  type WeightForm,
+} from "../../formats/layouts/checkpoints/weight.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
 import { dequantizeValues, partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import type { FileTensor } from "../../formats/source.js";
+import { sizeOf } from "../../tensor/shape.js";
 import { blocksOf, rowsOfBytes } from "./bitsandbytes.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
 import { readSmall } from "./small-parts.js";
@@ -216,10 +222,19 @@ function storedOf(
   return {
     ...{ name, shape, dtype, parts, layout },
     window: windowOf(layout, module, form, info, config),
-    async read(load) {
-      const q = await unpack(load);
-      const values = dequantizeValues(q);
-      return q.isTransposed ? transposed(values, q.shape) : values;
+    async read(load, checkOpen) {
+      const whole = await load(parts);
+      const some = outputsOfWeight(layout, whole);
+      if (some === undefined) return dequantizeValues(unpackWeight(layout, whole, config, module));
+      const values = new Float32Array(sizeOf(shape));
+      for (const { first, parts: own } of some) {
+        // Signals and events wait for one part, which takes some 20 ms.
+        await new Promise((resolve) => setTimeout(resolve));
+        checkOpen?.();
+        const q = unpackWeight(layout, own, config, module);
+        values.set(transposed(dequantizeValues(q), q.shape), first);
+      }
+      return values;
     },
     async readQuantized(load) {
       const q = await unpack(load);

@@ -39,8 +39,11 @@ export interface StoredWeight {
   readonly parts: Readonly<Record<string, string>>;
   /** For layouts whose rows are stored one after the other. */
   readonly window?: Window | undefined;
-  /** Values in the order of the logical shape. */
-  read(load: LoadParts): Promise<Float32Array>;
+  /**
+   * Values in the order of the logical shape.
+   * @param checkOpen  called between the parts of a large weight; what it throws ends the read
+   */
+  read(load: LoadParts, checkOpen?: () => void): Promise<Float32Array>;
   /** @throws {RangeError} `ZP_INVALID_MODEL` if no quantized tensor of this library has these values */
   readQuantized(load: LoadParts): Promise<AnyQuantizedTensor | TorchQuantizedTensor>;
 }

@@ -325,15 +325,19 @@ function windowsOf(weight: StoredWeight, files: ReadonlyMap<string, FileTensor>,
     if (isWhole && to - from <= HELD_BYTES / 256) held.set(part, bytes);
     return bytes;
   };
+  const [codes] = Object.values(weight.parts);
   const whole = (): Promise<Float32Array> =>
-    weight.read(async (names) => {
-      const parts: Record<string, StoredPart> = {};
-      for (const [role, part] of Object.entries(names)) {
-        const file = files.get(part) as FileTensor;
-        parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength));
-      }
-      return parts;
-    });
+    weight.read(
+      async (names) => {
+        const parts: Record<string, StoredPart> = {};
+        for (const [role, part] of Object.entries(names)) {
+          const file = files.get(part) as FileTensor;
+          parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength));
+        }
+        return parts;
+      },
+      () => files.get(codes)?.span?.source.checkOpen?.(),
+    );
   const unit = window?.unit ?? size;
   const step = unit * Math.max(1, Math.floor(SLAB_VALUES / unit));
   let memory = new Float32Array(0);

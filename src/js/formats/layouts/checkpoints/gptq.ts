@@ -4,6 +4,7 @@
 import {
   misfit,
   type QuantizedValues,
+  type StoredPart,
   type StoredParts,
   transpose,
   unpackDense,
@@ -24,13 +25,8 @@ function unpackAwq(source: Uint32Array): Uint8Array {
   return codes;
 }
 
-/** Unpacks codes of either. */
-export function unpackTransposed(
-  layout: "gptq" | "awq",
-  { packed, zeroPoint, scale, groupIndex }: StoredParts,
-  config: QuantizationConfig | undefined,
-  module: string,
-): QuantizedValues {
+/** Bits and lengths of a weight of either, and its number of groups. @throws {RangeError} `ZP_INVALID_FILE` for parts that do not fit */
+function formOfTransposed(layout: "gptq" | "awq", { packed, zeroPoint, scale }: StoredParts) {
   const [groups, outputs] = scale.shape;
   const [height, width] = packed.shape;
   const bits = (32 * zeroPoint.shape[1]) / outputs;
@@ -43,6 +39,58 @@ export function unpackTransposed(
     const beside = `scales ${textOf(scale.shape)} and zero points ${textOf(zeroPoint.shape)}`;
     throw misfit(packed, `${layout} codes beside ${beside}`, textOf(packed.shape));
   }
+  return { bits, inputs, outputs, groups };
+}
+
+/** Outputs whose zero points are whole words, of all bits. */
+const WHOLE_OUTPUTS = 32;
+
+/** Values of a weight that are unpacked at once, unless 32 outputs have more. */
+const BLOCK_VALUES = 2 ** 18;
+
+/**
+ * Cuts a weight of either into weights of some of its outputs each. `first`: the index of their values in the order [out, in].
+ * @throws {RangeError} `ZP_INVALID_FILE` for parts that do not fit each other
+ */
+export function* outputsOf(
+  layout: "gptq" | "awq",
+  parts: StoredParts,
+): Generator<{ readonly first: number; readonly parts: StoredParts }> {
+  const { inputs, outputs } = formOfTransposed(layout, parts);
+  const step = WHOLE_OUTPUTS * Math.max(1, Math.floor(BLOCK_VALUES / (WHOLE_OUTPUTS * inputs)));
+  for (let begin = 0; begin < outputs; begin += step) {
+    const end = Math.min(outputs, begin + step);
+    const own = Object.entries(parts).map(([role, part]): [string, StoredPart] => [
+      role,
+      role === "groupIndex" ? part : columnsOf(part, begin / outputs, end / outputs),
+    ]);
+    yield { first: begin * inputs, parts: Object.fromEntries(own) };
+  }
+}
+
+/** Some columns of a matrix. @param begin  as a share of all columns, as `end` */
+function columnsOf(part: StoredPart, begin: number, end: number): StoredPart {
+  const [rows, columns] = part.shape;
+  const [low, high] = [begin, end].map((share) => Math.round(share * columns));
+  const size = part.bytes.length / (rows * columns);
+  const bytes = new Uint8Array(rows * (high - low) * size);
+  for (let row = 0, at = 0; row < rows; row++, at += (high - low) * size) {
+    const start = row * columns;
+    bytes.set(part.bytes.subarray((start + low) * size, (start + high) * size), at);
+  }
+  return { ...part, shape: [rows, high - low], bytes };
+}
+
+/** Unpacks codes of either. */
+export function unpackTransposed(
+  layout: "gptq" | "awq",
+  parts: StoredParts,
+  config: QuantizationConfig | undefined,
+  module: string,
+): QuantizedValues {
+  const { packed, zeroPoint, scale, groupIndex } = parts;
+  const { bits, inputs, outputs, groups } = formOfTransposed(layout, parts);
+  const [height, width] = packed.shape;
   // The module's own group size, or that of the checkpoint, where it fits; else that of the shapes.
   const isFit = (size: number | undefined): boolean =>
     size !== undefined && size > 0 && Math.ceil(inputs / size) === groups;

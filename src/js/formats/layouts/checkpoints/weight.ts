@@ -5,7 +5,7 @@ import { misfit, type QuantizedValues, type StoredParts, type TensorInfo } from 
 import { packingOf, unpackRows } from "./compressed.js";
 import type { QuantizationConfig } from "./config.js";
 import { floatBlockOf, floatShape, isFloatLayout, scaleBlockOf, unpackFloats } from "./floats.js";
-import { unpackTransposed } from "./gptq.js";
+import { outputsOf, unpackTransposed } from "./gptq.js";
 import { mlxFloatMode, mlxForm, unpackMlx, unpackMlxFloats } from "./mlx.js";
 import { sizeOf } from "./parts.js";
 import { FLOATS8, type LayoutName } from "./patterns.js";
@@ -88,6 +88,31 @@ export function unpackWeight(
   config?: QuantizationConfig,
   module = "",
 ): QuantizedValues {
+  checkParts(layout, parts);
+  if (isFloatLayout(layout)) return unpackFloats(layout, parts, config);
+  if (layout === "mlx") return unpackMlx(parts, config, module);
+  if (layout === "mlx-float") return unpackMlxFloats(parts);
+  if (layout === "gptq" || layout === "awq") {
+    return unpackTransposed(layout, parts, config, module);
+  }
+  return unpackRows(parts, config);
+}
+
+/**
+ * The weights of some outputs each that make up a weight of [in, out], in the order of its module's weight; undefined for
+ * another layout.
+ * @throws {RangeError} `ZP_INVALID_FILE` as `unpackWeight`
+ */
+export function outputsOfWeight(
+  layout: LayoutName,
+  parts: StoredParts,
+): ReturnType<typeof outputsOf> | undefined {
+  if (layout !== "gptq" && layout !== "awq") return undefined;
+  checkParts(layout, parts);
+  return outputsOf(layout, parts);
+}
+
+function checkParts(layout: LayoutName, parts: StoredParts): void {
   for (const part of Object.values(parts)) {
     const { dtype, shape, bytes } = part;
     if (!PART_DTYPES.includes(dtype)) {
@@ -97,11 +122,4 @@ export function unpackWeight(
     const size = bytesOf(dtype, sizeOf(shape));
     if (bytes.length !== size) throw misfit(part, `${size} bytes`, bytes.length);
   }
-  if (isFloatLayout(layout)) return unpackFloats(layout, parts, config);
-  if (layout === "mlx") return unpackMlx(parts, config, module);
-  if (layout === "mlx-float") return unpackMlxFloats(parts);
-  if (layout === "gptq" || layout === "awq") {
-    return unpackTransposed(layout, parts, config, module);
-  }
-  return unpackRows(parts, config);
 }
