@@ -324,12 +324,6 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         text: "GGUF: the importance matrix that SMALL was made with",
       },
       {
-        name: "range",
-        value: "NAME",
-        text: "mse or hqq, if the schemes of SMALL ended so: only ONNX files record it",
-      },
-      { name: "plan", value: "PLAN", text: "the plan that SMALL was made by, for the same" },
-      {
         name: "allow-ties",
         text: "GGUF: exit with 0 if nothing differs but blocks at ties of rounding",
       },
@@ -346,7 +340,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
     ],
     notes: [
       "SMALL and BIG are paths, folders with shards or one model, addresses, or one of them - for standard input.",
-      "SMALL says by which types and schemes each tensor was made: GGUF of llama-quantize or zeropoint, and what zeropoint quantize writes. The exit code is 1 if a tensor, a key of the metadata or the graph is not what BIG gives, or cannot be derived.",
+      "SMALL says by which types and schemes each tensor was made: GGUF of llama-quantize or zeropoint, and what zeropoint quantize writes. Suffixes -mse and -hqq, which safetensors files do not record, are tried where bytes differ. The exit code is 1 if a tensor, a key of the metadata or the graph is not what BIG gives, or cannot be derived.",
       "ggml built with fused multiply-add rounds a few values halfway between two codes to the other one. Blocks with equal scales that differ so alone are ties: they are counted, and the exit code is 5.",
       "It shows that SMALL comes from BIG, not that BIG is harmless.",
     ],

@@ -50,15 +50,14 @@ describe("zeropoint verify", () => {
     assert.match(csv[0], /^name,kind,block,byte,bytes,blocks,expected,found\r?$/);
   });
 
-  it("takes --range and --plan for what the file does not record", () => {
-    const without = verify("mse.safetensors");
-    assert.equal(without.code, 1);
-    assert.match(without.stdout, /does not record how ranges were chosen/);
-    assert.equal(verify("mse.safetensors", "--range", "most").code, 2);
-    const names = Object.keys(smallModel()).filter((name) => /(up|down|head)\.weight/.test(name));
-    const schemes = Object.fromEntries(names.map((name) => [name, "int4-g32-mse"]));
-    write(folder, { "plan.json": JSON.stringify({ schemes }) });
-    assert.equal(verify("mse.safetensors", "--plan", "plan.json").code, 0);
+  it("finds how ranges were chosen, which the file does not record", () => {
+    const { code, stdout } = verify("mse.safetensors");
+    assert.equal(code, 0);
+    assert.match(stdout, /^schemes .*int4-g32-mse 5/m);
+    assert.match(
+      stdout,
+      /does not record how ranges of 5 weights were chosen: by trial, mse \(5\)/,
+    );
   });
 
   it("writes a statement that a second run checks, and overwrites nothing unasked", () => {

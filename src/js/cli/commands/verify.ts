@@ -1,6 +1,5 @@
 // zeropoint verify: a quantized model, derived again from its source.
 
-import type { SchemePlan } from "../../models/quantize/scheme-choice.js";
 import type { Difference } from "../../models/verify/difference.js";
 import type { TiedTensor, Verification } from "../../models/verify/types.js";
 import { verify } from "../../models/verify/verify.js";
@@ -8,7 +7,6 @@ import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { openInput, readText, startCore } from "../input.js";
 import { parseJson } from "../jobs/json.js";
-import { readPlan } from "../jobs/request.js";
 import { writeText } from "../output/files.js";
 import { checkPlace, noteInputPath } from "../output/places.js";
 import { Progress } from "../output/progress.js";
@@ -30,9 +28,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   if (big === undefined) throw usage("--from is missing: the model that SMALL was made of");
   if (small === "-" && big === "-") throw usage("SMALL and BIG cannot both be standard input");
   await checkPlaces(args, big);
-  const { plan, statement } = await textsOf(args, signal);
+  const statement = await statementIn(args, signal);
   const imatrix = args.text("imatrix");
-  const range = args.text("range");
   await startCore(args);
   const quantized = await openInput(small, signal, args);
   try {
@@ -41,8 +38,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const progress = new Progress(`deriving ${small}`, args.has("quiet"));
       const found = await verify(quantized, source, {
         ...(imatrix !== undefined && { imatrix }),
-        ...(range !== undefined && { range: range as "mse" }),
-        ...{ plan, statement, signal, onProgress: progress.update },
+        ...{ statement, signal, onProgress: progress.update },
       }).catch((error: unknown) => {
         throw statementError(args, error);
       });
@@ -60,7 +56,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 
 /** Checks that nothing that is read is overwritten. */
 async function checkPlaces(args: Arguments, big: string): Promise<void> {
-  for (const input of [big, args.text("imatrix"), args.text("plan"), args.text("check")]) {
+  for (const input of [big, args.text("imatrix"), args.text("check")]) {
     if (input !== undefined) await noteInputPath(input);
   }
   await checkOutput(args);
@@ -70,16 +66,11 @@ async function checkPlaces(args: Arguments, big: string): Promise<void> {
   await checkPlace(statement, args.has("force"));
 }
 
-/** The files of --plan and --check. */
-async function textsOf(
-  args: Arguments,
-  signal: AbortSignal,
-): Promise<{ plan?: SchemePlan; statement?: unknown }> {
-  const [planPath, path] = [args.text("plan"), args.text("check")];
-  const plan = planPath === undefined ? {} : { plan: await readPlan(planPath, signal) };
-  if (path === undefined) return plan;
-  const statement = parseJson(`--check ${path}`, await readText("--check", path, signal));
-  return { ...plan, statement };
+/** The content of --check. */
+async function statementIn(args: Arguments, signal: AbortSignal): Promise<unknown> {
+  const path = args.text("check");
+  if (path === undefined) return undefined;
+  return parseJson(`--check ${path}`, await readText("--check", path, signal));
 }
 
 /** An error about --check as one of its file. */

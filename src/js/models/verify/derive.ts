@@ -17,6 +17,7 @@ import { type OutputReader, readOutput } from "../quantize/output.js";
 import { type QuantizeModelOptions, quantizeModel } from "../quantize/quantize-model.js";
 import { parseForTarget } from "../quantize/safetensors/schemes.js";
 import type { Difference } from "./difference.js";
+import type { Range } from "./ranges.js";
 import type { Recorded } from "./recorded.js";
 import { differencesOfKeys, restOf } from "./rest.js";
 
@@ -44,7 +45,7 @@ export interface Derived {
 /** What files do not record. */
 export interface Unrecorded {
   /** How ranges were chosen, by the name of a tensor. */
-  rangeOf(name: string): "minmax" | "mse" | "hqq" | undefined;
+  rangeOf(name: string): Range;
   readonly imatrix: Model | undefined;
   readonly signal: QuantizeModelOptions["signal"];
 }
@@ -162,9 +163,9 @@ async function writeAgain(
   for (const [name, scheme] of recorded) {
     if (!source.tensors.has(name)) continue;
     const parsed = parseForTarget(where, "scheme", scheme, target);
-    const range =
-      parsed.kind === "linear" && parsed.search === "minmax" ? rangeOf(name) : undefined;
-    schemes.push([name, range === undefined || range === "minmax" ? scheme : `${scheme}-${range}`]);
+    const isUnsaid = parsed.kind === "linear" && parsed.search === "minmax";
+    const range = isUnsaid ? rangeOf(name) : "minmax";
+    schemes.push([name, range === "minmax" ? scheme : `${scheme}-${range}`]);
   }
   const result = await quantizeModel(
     source,

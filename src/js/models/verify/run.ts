@@ -1,22 +1,21 @@
 // What verify does: derive a file, compare every byte, state the result.
 
 import { BLOCK_NAMES, BLOCKS, type BlockName } from "../../base/block-types.js";
-import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
+import { checkAbortSignal, checkFunction } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
 import { show, showShape } from "../../base/format-value.js";
-import { checkObject, checkOptions } from "../../base/options.js";
+import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { bytesOf } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sameShape, sizeOf } from "../../tensor/shape.js";
 import { documentOf, Model, weightsOf } from "../open/model.js";
 import { openModel } from "../open/open.js";
-import type { SchemePlan } from "../quantize/scheme-choice.js";
-import { parseScheme } from "../scheme.js";
 import { gatherRuns, valueSourceOf } from "../weights/values.js";
 import { compareBytes, type ExamineUnit } from "./bytes.js";
 import { type Derived, type DerivedTensor, deriveByWriter, deriveGguf } from "./derive.js";
 import type { Difference } from "./difference.js";
+import { RANGES, type Range, unrecordedRanges } from "./ranges.js";
 import { type Recorded, recordedIn } from "./recorded.js";
 import {
   type DerivationStatement,
@@ -37,7 +36,7 @@ export async function run(
 ): Promise<Verification> {
   const own = documentOf(where, "quantized", quantized);
   const origin = documentOf(where, "source", source);
-  const names = ["imatrix", "range", "plan", "statement", "signal", "onProgress"];
+  const names = ["imatrix", "statement", "signal", "onProgress"];
   const given = checkOptions(where, options, names) as VerifyOptions;
   const { signal, onProgress } = given;
   checkAbortSignal(where, signal);
@@ -46,28 +45,22 @@ export async function run(
     given.statement === undefined
       ? undefined
       : readStatement(where, "options.statement", given.statement);
-  const asked = given.range ?? earlier?.range ?? undefined;
-  const range =
-    asked === undefined
-      ? undefined
-      : checkChoice(where, "options.range", asked, ["minmax", "mse", "hqq"] as const, undefined);
-  const planned = rangesOfPlan(where, given.plan);
   checkPair(where, quantized, source);
   signal?.throwIfAborted();
   const imatrix = await openImatrix(given.imatrix, signal);
   try {
     const progress = new Advances([quantized, source], signal, onProgress);
     const recorded = await recordedIn(quantized, source);
-    const derived =
+    const { ranges, ...found } =
       own.format === "gguf" && origin.format === "gguf"
-        ? await deriveGguf(where, own, origin, imatrix)
-        : await deriveByWriter(where, quantized, source, recorded, {
-            ...{ imatrix, signal },
-            rangeOf: (name) => planned.get(name) ?? range,
-          });
-    const found = await compareTensors(where, quantized, source, derived, progress).finally(
-      derived.close,
-    );
+        ? await compareOnce(
+            ...([where, quantized, source] as const),
+            await deriveGguf(where, own, origin, imatrix),
+            progress,
+          )
+        : await compareByRanges(where, quantized, source, recorded, progress, (rangeOf) =>
+            deriveByWriter(where, quantized, source, recorded, { imatrix, signal, rangeOf }),
+          );
     const different = [...found.different];
     const advance = (bytes: number, name: string): void => progress.add(bytes, name);
     const subject = await filesOf(where, "quantized", quantized, advance);
@@ -78,10 +71,10 @@ export async function run(
     await own.opened.checkUnchanged(where);
     await origin.opened.checkUnchanged(where);
     const { format } = recorded;
-    const { target = null, activations } = derived;
+    const { target = null, activations } = found;
     const { requantize } = recorded;
-    const how = { format, target, activations, requantize, range: range ?? null };
-    const schemes = countSchemes(quantized, source, recorded);
+    const how = { format, target, activations, requantize };
+    const schemes = countSchemes(quantized, source, recorded, ranges);
     const state = (): DerivationStatement => {
       const { tensors, equal, ties } = found;
       const isDifferent = different.length > 0;
@@ -90,8 +83,9 @@ export async function run(
       return statementOf(subject, materials, { ...how, schemes }, result);
     };
     if (earlier !== undefined) different.push(...differencesOfStatement(earlier, state()));
-    const notes = notesOf(different, recorded, range, planned.size > 0);
-    return { ...found, different, statement: state(), notes };
+    const { tensors, equal, ties, tied } = found;
+    const result = { tensors, equal, different, ties, tied };
+    return { ...result, statement: state(), notes: notesOf(ranges) };
   } finally {
     if (imatrix !== given.imatrix) await imatrix?.close();
   }
@@ -114,23 +108,6 @@ function checkPair(where: string, quantized: Model, source: Model): void {
       : "";
   const problem = `no tensor of quantized, such as ${show(first)}, has a name of source${hint}`;
   throw rangeError("ZP_INVALID_MODEL", where, problem);
-}
-
-/** How the ranges of tensors were chosen by a plan. */
-function rangesOfPlan(
-  where: string,
-  plan: SchemePlan | undefined,
-): Map<string, "minmax" | "mse" | "hqq"> {
-  const ranges = new Map<string, "minmax" | "mse" | "hqq">();
-  if (plan === undefined) return ranges;
-  const { schemes } = checkObject(where, "options.plan", plan) as SchemePlan;
-  for (const [name, text] of Object.entries(checkObject(where, "options.plan.schemes", schemes))) {
-    // Integers of other bits are names for a target, and end alike.
-    const known = String(text).replace(/^(u?int)[1-8](?=-)/i, "$18");
-    const scheme = parseScheme(where, `options.plan.schemes[${show(name)}]`, known);
-    if (scheme.kind === "linear") ranges.set(name, scheme.search);
-  }
-  return ranges;
 }
 
 /** Opens the importance matrix. */
@@ -170,44 +147,138 @@ class Advances {
   }
 }
 
-type Compared = Pick<Verification, "tensors" | "equal" | "different" | "ties" | "tied">;
+type Compared = Pick<Verification, "tensors" | "equal" | "different" | "ties" | "tied"> &
+  Pick<Derived, "target" | "activations"> & {
+    /** Ranges of weights that the file does not record, other than the default. */
+    readonly ranges: ReadonlyMap<string, Range>;
+  };
 
-/** Compares all tensors of a file, and all else in it. */
-async function compareTensors(
+/** Compares a file that records how it was made. */
+async function compareOnce(
   where: string,
   quantized: Model,
   source: Model,
   derived: Derived,
   progress: Advances,
 ): Promise<Compared> {
+  try {
+    const found = await compareTensors(where, quantized, source, derived, progress);
+    return totalsOf(quantized, found, derived, await derived.rest(), new Map());
+  } finally {
+    await derived.close();
+  }
+}
+
+/**
+ * Compares a file that may not record how ranges were chosen: weights that differ are derived again by the other ways,
+ * and that of the fewest different bytes is taken.
+ */
+async function compareByRanges(
+  where: string,
+  quantized: Model,
+  source: Model,
+  recorded: Recorded,
+  progress: Advances,
+  derive: (rangeOf: (name: string) => Range) => Promise<Derived>,
+): Promise<Compared> {
+  const ranges = new Map<string, Range>();
+  const rangeOf = (name: string): Range => ranges.get(name) ?? "minmax";
+  let derived = await derive(rangeOf);
+  try {
+    const found = await compareTensors(where, quantized, source, derived, progress);
+    const partsOf = unrecordedRanges(quantized, recorded);
+    const bytesOf = (name: string, results: Results): number => {
+      const parts = partsOf.get(name) as readonly string[];
+      return parts.reduce((sum, part) => sum + bytesIn(results.get(part)), 0);
+    };
+    for (const range of RANGES) {
+      const open = [...partsOf.keys()].filter((name) => {
+        const bytes = bytesOf(name, found);
+        return bytes > 0 && Number.isFinite(bytes);
+      });
+      if (open.length === 0) break;
+      const own = await derive((name) => (open.includes(name) ? range : rangeOf(name)));
+      try {
+        const only = new Set(open.flatMap((name) => partsOf.get(name) as readonly string[]));
+        const again = await compareTensors(where, quantized, source, own, progress, only);
+        for (const name of open) {
+          if (bytesOf(name, again) >= bytesOf(name, found)) continue;
+          ranges.set(name, range);
+          for (const part of partsOf.get(name) as readonly string[]) {
+            found.set(part, again.get(part));
+          }
+        }
+      } finally {
+        await own.close();
+      }
+    }
+    if (ranges.size > 0) {
+      await derived.close();
+      derived = await derive(rangeOf);
+    }
+    return totalsOf(quantized, found, derived, await derived.rest(), ranges);
+  } finally {
+    await derived.close();
+  }
+}
+
+/** What was found of each tensor, by name; undefined if it is equal. */
+type Results = Map<string, Difference | TiedTensor | undefined>;
+
+const isTie = (result: Difference | TiedTensor): result is TiedTensor => "total" in result;
+
+/** The bytes of a tensor that differ; Infinity where more than values does. */
+const bytesIn = (result: Difference | TiedTensor | undefined): number =>
+  result === undefined || isTie(result) ? 0 : (result.bytes ?? Number.POSITIVE_INFINITY);
+
+function totalsOf(
+  quantized: Model,
+  found: Results,
+  { target, activations }: Derived,
+  rest: readonly Difference[],
+  ranges: ReadonlyMap<string, Range>,
+): Compared {
+  const results = [...found.values()];
+  const others = results.filter((result) => result !== undefined);
+  const tied = others.filter(isTie);
+  const isDifference = (result: Difference | TiedTensor): result is Difference => !isTie(result);
+  const different = [...others.filter(isDifference), ...rest];
+  const ties = tied.reduce((sum, { blocks }) => sum + blocks, 0);
+  const { size: tensors } = documentOf("verify", "quantized", quantized).files;
+  const equal = results.length - others.length;
+  return { tensors, equal, different, ties, tied, target, activations, ranges };
+}
+
+/** Compares tensors of a file. @param only  names of those to compare; default: all */
+async function compareTensors(
+  where: string,
+  quantized: Model,
+  source: Model,
+  derived: Derived,
+  progress: Advances,
+  only?: ReadonlySet<string>,
+): Promise<Results> {
   const { files } = documentOf(where, "quantized", quantized);
-  const different: Difference[] = [];
-  const tied: TiedTensor[] = [];
+  const results: Results = new Map();
   const skipped = new Set<string>();
   for (const [name, reason] of derived.underivable) {
     skipped.add(name);
     for (const part of Object.values(weightsOf(quantized).get(name)?.parts ?? {}))
       skipped.add(part);
-    different.push({ name, kind: "not derived", expected: "nothing", found: reason });
+    results.set(name, { name, kind: "not derived", expected: "nothing", found: reason });
   }
   const known = new Set<string>();
-  let equal = 0;
   for (const tensor of derived.tensors) {
     const { name } = tensor;
     known.add(name);
-    if (skipped.has(name)) continue;
-    const compared = await compareTensor(where, source, tensor, files.get(name), progress);
-    if (compared === undefined) equal++;
-    else if ("total" in compared) tied.push(compared);
-    else different.push(compared);
+    if (skipped.has(name) || only?.has(name) === false) continue;
+    results.set(name, await compareTensor(where, source, tensor, files.get(name), progress));
   }
   for (const [name, file] of files) {
     if (known.has(name) || skipped.has(name)) continue;
-    different.push({ name, kind: "extra", expected: "nothing", found: textOf(file) });
+    results.set(name, { name, kind: "extra", expected: "nothing", found: textOf(file) });
   }
-  different.push(...(await derived.rest()));
-  const ties = tied.reduce((sum, { blocks }) => sum + blocks, 0);
-  return { tensors: files.size, equal, different, ties, tied };
+  return results;
 }
 
 const textOf = ({ dtype, shape }: Pick<FileTensor, "dtype" | "shape">): string =>
@@ -285,29 +356,29 @@ function countSchemes(
   quantized: Model,
   source: Model,
   { schemes }: Recorded,
+  ranges: ReadonlyMap<string, Range>,
 ): Record<string, number> {
   const counts = new Map<string, number>();
   for (const { name, dtype } of quantized.tensors.values()) {
     const isKept = source.tensors.get(name)?.dtype === dtype;
     const isGguf = quantized.format === "gguf" && !isKept;
-    const scheme = schemes.get(name) ?? (isGguf ? dtype : "keep");
+    const recorded = schemes.get(name) ?? (isGguf ? dtype : "keep");
+    const range = ranges.get(name);
+    const scheme = range === undefined ? recorded : `${recorded}-${range}`;
     counts.set(scheme, (counts.get(scheme) ?? 0) + 1);
   }
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Options that may explain differences. */
-function notesOf(
-  different: readonly Difference[],
-  { format, schemes }: Recorded,
-  range: VerifyOptions["range"],
-  hasPlan: boolean,
-): string[] {
-  const hasValues = different.some(({ kind }) => kind === "values");
-  const isLinear =
-    format === "safetensors" && [...schemes.values()].some((name) => /int/.test(name));
-  if (!hasValues || !isLinear || range !== undefined || hasPlan) return [];
+/** What was found by trial. */
+function notesOf(ranges: ReadonlyMap<string, Range>): string[] {
+  if (ranges.size === 0) return [];
+  const found = RANGES.map((range) => {
+    const count = [...ranges.values()].filter((each) => each === range).length;
+    return count === 0 ? [] : [`${range} (${count})`];
+  });
+  const weights = ranges.size === 1 ? "1 weight" : `${ranges.size} weights`;
   return [
-    "the file does not record how ranges were chosen: range mse or hqq, or its plan, may explain differences",
+    `the file does not record how ranges of ${weights} were chosen: by trial, ${found.flat().join(", ")}`,
   ];
 }

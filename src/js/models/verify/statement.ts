@@ -41,8 +41,6 @@ export interface DerivationStatement {
       readonly target: string | null;
       readonly activations: string;
       readonly requantize: boolean;
-      /** How ranges were chosen, if the file does not say it. */
-      readonly range: string | null;
       /** How many tensors have each scheme or type; "keep" are the source's own. */
       readonly schemes: Readonly<Record<string, number>>;
     };
@@ -103,14 +101,10 @@ export const statementOf = (
 /** The most files that a statement may name. */
 const MOST_FILES = 2 ** 16;
 
-/** Ranges that a statement may name. */
-const RANGES = [null, "minmax", "mse", "hqq"];
-
 /** What is checked of a statement of another run. */
 export interface CheckedStatement {
   readonly subject: ReadonlyMap<string, string>;
   readonly materials: ReadonlyMap<string, string>;
-  readonly range: string | null;
   readonly verdict: string;
 }
 
@@ -155,19 +149,14 @@ export function readStatement(where: string, argument: string, given: unknown): 
   if (predicateType !== PREDICATE_TYPE) {
     throw refuse(".predicateType", show(PREDICATE_TYPE), predicateType);
   }
-  const { materials, derivation, result } = objectAt(".predicate", predicate);
-  const { range } = objectAt(".predicate.derivation", derivation);
+  const { materials, result } = objectAt(".predicate", predicate);
   const { verdict } = objectAt(".predicate.result", result);
-  if (!RANGES.includes(range as string)) {
-    throw refuse(".predicate.derivation.range", "null, minmax, mse or hqq", range);
-  }
   if (typeof verdict !== "string" || !["equal", "ties", "different"].includes(verdict)) {
     throw refuse(".predicate.result.verdict", "equal, ties or different", verdict);
   }
   return {
     subject: filesAt(".subject", subject),
     materials: filesAt(".predicate.materials", materials),
-    range: range as string | null,
     verdict,
   };
 }

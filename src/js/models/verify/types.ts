@@ -8,17 +8,10 @@ import type { QuantizeProgress } from "../quantize/types.js";
 import type { Difference } from "./difference.js";
 import type { DerivationStatement } from "./statement.js";
 
-/** Options of `verify`: what a quantized file does not record of how it was made. */
+/** Options of `verify`. */
 export interface VerifyOptions {
   /** GGUF: the importance matrix that the file was made with, as for `quantizeModel`. */
   imatrix?: FileSource | Model | undefined;
-  /**
-   * How ranges of integers were chosen: the suffix -mse or -hqq of the scheme's name, which only ONNX files record. Default:
-   * "minmax", or that of `options.statement`.
-   */
-  range?: "minmax" | "mse" | "hqq" | undefined;
-  /** The plan that the file was made by: its schemes say how the ranges of each tensor were chosen. */
-  plan?: SchemePlan | undefined;
   /** A statement of another run, to be checked: hashes of all files, and the result. */
   statement?: unknown;
   /** Rejects with the signal's reason once it is aborted. */
@@ -53,6 +46,6 @@ export interface Verification {
   readonly tied: readonly TiedTensor[];
   /** What was derived from what, by what, with which result: plain data for JSON. */
   readonly statement: DerivationStatement;
-  /** Remarks: options that may explain differences. */
+  /** Remarks: what the file does not record, and was found by trial. */
   readonly notes: readonly string[];
 }

@@ -86,7 +86,9 @@ const CASES = [
   [checkpoint, "uint4-g64-affine", {}],
   [checkpoint, "uint8-tensor-affine", {}],
   [checkpoint, "int2-g16-affine", {}],
-  [checkpoint, "int4-g32-mse", {}, { range: "mse" }],
+  [checkpoint, "int4-g32-mse", {}],
+  [checkpoint, "int8-tensor-mse", {}],
+  [checkpoint, "int4-g32-mse", { target: "compressed-tensors" }],
   [checkpoint, "float16", {}],
   [checkpoint, "bfloat16", {}],
   [checkpoint, "keep", {}],
@@ -99,7 +101,7 @@ const CASES = [
   [checkpoint, "int4-g32", { target: "compressed-tensors", activations: "dynamic" }],
   [checkpoint, "int4-g64", { target: "mlx" }],
   [checkpoint, "int8-g32", { target: "mlx" }],
-  [checkpoint, "int3-g64-hqq", { target: "mlx" }, { range: "hqq" }],
+  [checkpoint, "int3-g64-hqq", { target: "mlx" }],
   [checkpoint, "q8_0", { format: "gguf" }],
   [checkpoint, "q5_k", { format: "gguf" }],
   [checkpoint, "float16", { format: "npz" }],
@@ -138,18 +140,19 @@ async function flipped(files, name) {
 }
 
 describe("verify", () => {
-  for (const [makeSource, scheme, options, own] of CASES) {
+  for (const [makeSource, scheme, options] of CASES) {
     const title = `${makeSource.name} to ${scheme} ${JSON.stringify(options)}`;
     it(`confirms files of quantizeModel, and names a tensor with a flipped bit: ${title}`, async () => {
       const source = await makeSource();
       const files = await filesOf(await quantizeModel(source, scheme, options));
       const small = await openFiles(files);
-      const { tensors, equal, different, ties, notes, statement } = await verify(
-        small,
-        source,
-        own,
+      const { tensors, equal, different, ties, notes, statement } = await verify(small, source);
+      assert.deepEqual([different, equal, ties], [[], tensors, 0]);
+      const isFound = /-(mse|hqq)$/.test(scheme) && source.format !== "onnx";
+      assert.match(
+        notes.join("\n"),
+        isFound ? /ranges of \d weights? .* by trial, \w+ \(\d\)$/ : /^$/,
       );
-      assert.deepEqual([different, equal, ties, notes], [[], tensors, 0, []]);
       assert.equal(statement.predicate.result.verdict, "equal");
       const names = [...documentOf("test", "model", small).files.keys()];
       assert.equal(tensors, names.length);
@@ -157,10 +160,10 @@ describe("verify", () => {
       for (const name of names.filter((each) => !each.endsWith("_shape"))) {
         const bytes = await openFiles(await flipped(files, name));
         if (options.format === "npz") {
-          await assert.rejects(verify(bytes, source, own), /expected checksum/);
+          await assert.rejects(verify(bytes, source), /expected checksum/);
           continue;
         }
-        const wrong = await verify(bytes, source, own);
+        const wrong = await verify(bytes, source);
         assert.equal(wrong.statement.predicate.result.verdict, "different", name);
         assert.deepEqual(
           // ONNX has values in fields of numbers, which are bytes of the graph, too.
@@ -266,17 +269,22 @@ describe("verify", () => {
     }
   });
 
-  it("takes the ranges of a plan, and tells of them where they are not given", async () => {
+  it("finds how the ranges of each weight were chosen, also beside a flipped bit", async () => {
     const source = await checkpoint();
-    const schemes = {
-      "model.layers.0.up_proj.weight": "int4-g32-mse",
-      "model.layers.0.down_proj.weight": "int8-channel",
-    };
-    const small = await openFiles(await filesOf(await quantizeModel(source, { schemes })));
-    const { different, notes } = await verify(small, source);
-    assert.ok(different.every(({ name }) => name.startsWith("model.layers.0.up_proj.weight")));
-    assert.match(notes[0], /does not record how ranges were chosen: range mse or hqq/);
-    assert.deepEqual((await verify(small, source, { plan: { schemes } })).different, []);
+    const [up, down] = ["up", "down"].map((name) => `model.layers.0.${name}_proj.weight`);
+    const schemes = { [up]: "int4-g32-mse", [down]: "int8-channel-hqq" };
+    const files = await filesOf(await quantizeModel(source, { schemes }));
+    const found = await verify(await openFiles(files), source);
+    assert.deepEqual(found.different, []);
+    assert.match(found.notes[0], /ranges of 2 weights were chosen: by trial, mse \(1\), hqq \(1\)/);
+    const { schemes: counts } = found.statement.predicate.derivation;
+    assert.equal(counts["int4-g32-mse"], 1);
+    assert.equal(counts["int8-channel-hqq"], 1);
+    const bad = await verify(await openFiles(await flipped(files, up)), source);
+    assert.deepEqual(
+      bad.different.map(({ name, kind, bytes }) => [name, kind, bytes]),
+      [[up, "values", 1]],
+    );
   });
 
   it("names weights in layouts that no writer makes, and calls nothing of them equal", async () => {
@@ -318,9 +326,7 @@ describe("verify", () => {
     );
     await assert.rejects(verify(one, {}), { name: "TypeError", code });
     for (const [options, code] of [
-      [{ range: "max" }, "ZP_INVALID_OPTION"],
-      [{ ranges: "mse" }, "ZP_UNKNOWN_OPTION"],
-      [{ plan: { schemes: { a: "int99" } } }, "ZP_INVALID_SCHEME"],
+      [{ range: "mse" }, "ZP_UNKNOWN_OPTION"],
       [{ onProgress: 1 }, "ZP_INVALID_FUNCTION"],
     ]) {
       await assert.rejects(verify(one, one, options), { code });
