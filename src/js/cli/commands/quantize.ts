@@ -56,7 +56,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   );
   await startCore(args);
   const model = await openInput(file, signal, args);
+  let imatrix: Model | undefined;
   try {
+    const matrix = args.text("imatrix");
+    if (matrix !== undefined) imatrix = await openInput(matrix, signal, args);
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
     if (output !== undefined)
@@ -65,7 +68,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     let isWritten = false;
     const result = await quantizeModel(model, request.scheme, {
       ...modelOptions(request.options),
-      ...importanceOf(args),
+      ...(imatrix !== undefined && { imatrix }),
       signal,
       onProgress: ({ done, total: all, name }) => {
         // --verify makes the same bytes again, with a progress of its own.
@@ -131,6 +134,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     return code;
   } finally {
     await model.close();
+    await imatrix?.close();
   }
 }
 
@@ -205,12 +209,6 @@ async function optionsOf(args: Arguments): Promise<JobOptions> {
     ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),
   };
 }
-
-/** The file of importance, which the library opens. */
-const importanceOf = (args: Arguments): { imatrix?: string } => {
-  const imatrix = args.text("imatrix");
-  return imatrix === undefined ? {} : { imatrix };
-};
 
 /** Types of tensors by expressions: PATTERN=TYPE, cut at the first =. @throws {Failure} for another form */
 function tensorTypesOf(args: Arguments): { tensorTypes?: Record<string, string> } {

@@ -1,5 +1,6 @@
 // zeropoint verify: a quantized model, derived again from its source.
 
+import type { Model } from "../../models/open/model.js";
 import type { Difference } from "../../models/verify/difference.js";
 import type { TiedTensor, Verification } from "../../models/verify/types.js";
 import { verify } from "../../models/verify/verify.js";
@@ -29,12 +30,14 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   if (small === "-" && big === "-") throw usage("SMALL and BIG cannot both be standard input");
   await checkPlaces(args, big);
   const statement = await statementIn(args, signal);
-  const imatrix = args.text("imatrix");
   await startCore(args);
   const quantized = await openInput(small, signal, args);
   try {
     const source = await openInput(big, signal, args);
+    let imatrix: Model | undefined;
     try {
+      const matrix = args.text("imatrix");
+      if (matrix !== undefined) imatrix = await openInput(matrix, signal, args);
       const progress = new Progress(`deriving ${small}`, args.has("quiet"));
       const found = await verify(quantized, source, {
         ...(imatrix !== undefined && { imatrix }),
@@ -48,6 +51,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       return await tell(args, small, big, found, signal);
     } finally {
       await source.close();
+      await imatrix?.close();
     }
   } finally {
     await quantized.close();

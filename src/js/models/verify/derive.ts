@@ -125,19 +125,30 @@ export async function deriveByWriter(
   const make = (own: string | undefined, inputs: "float32" | "dynamic") =>
     writeAgain(where, quantized, source, recorded, unrecorded, own, inputs);
   if (format !== "onnx") return await make(target, activations);
-  let first: Derived | undefined;
+  // The one with the same tensors and the same graph; else with the same tensors; else the first.
+  let nearest: Derived | undefined;
+  let isNear = false;
   for (const inputs of ["float32", "dynamic"] as const) {
     for (const own of ONNX_TARGETS) {
-      const made = await make(own, inputs);
-      if (hasSameTensors(made, quantized)) {
-        await first?.close();
+      const made = await make(own, inputs).catch((error: { readonly code?: unknown }) => {
+        // transformers.js has no names for some schemes.
+        if (error.code !== "ZP_INVALID_SCHEME" || nearest === undefined) throw error;
+        return undefined;
+      });
+      if (made === undefined) continue;
+      const isSame = hasSameTensors(made, quantized);
+      if (isSame && (await made.rest()).length === 0) {
+        await nearest?.close();
         return made;
       }
-      if (first === undefined) first = made;
-      else await made.close();
+      if (nearest === undefined || (isSame && !isNear)) {
+        await nearest?.close();
+        nearest = made;
+        isNear = isSame;
+      } else await made.close();
     }
   }
-  return first as Derived;
+  return nearest as Derived;
 }
 
 /** Whether a file made again has the tensors of another one, by names, dtypes and shapes. */

@@ -3,7 +3,6 @@
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import type { Model } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
-import type { SchemePlan } from "../quantize/scheme-choice.js";
 import type { QuantizeProgress } from "../quantize/types.js";
 import type { Difference } from "./difference.js";
 import type { DerivationStatement } from "./statement.js";

@@ -28,6 +28,13 @@ export const scaleDTypeOf = ({ dtype }: ModelTensor): ScaleDType =>
 /** Modules that engines look up in float: the table of tokens and the last layer. */
 const FLOAT_MODULES = /(^|\.)(embed_tokens|tok_embeddings|word_embeddings|wte|lm_head|embed_out)$/;
 
+/** Modules that hold the matrices of all experts in one tensor. */
+const EXPERTS = /(^|\.)(switch_\w+|experts)\./;
+
+/** Which rows of a stack are of which matrix, and along which axis, depends on the architecture. */
+const STACK_OF_EXPERTS =
+  "engines load a matrix for each expert (experts.0.up_proj.weight), no stacks";
+
 /** The name of a weight's module: "a.b" of "a.b.weight"; undefined for other names. */
 export const moduleOf = (name: string): string | undefined => /^(.+)\.weight$/.exec(name)?.[1];
 
@@ -55,6 +62,7 @@ export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) =
     refuse(tensor, scheme, isExplicit) {
       const { name, shape } = tensor;
       const module = moduleOf(name);
+      if (shape.length === 3 && EXPERTS.test(name)) return STACK_OF_EXPERTS;
       if (module === undefined) return 'the layout takes tensors named "….weight"';
       if (shape.length !== 2) return "the layout takes matrices";
       if (!isExplicit && FLOAT_MODULES.test(module)) return "engines read it in float";
