@@ -46,7 +46,6 @@ export class Notebook {
     await inSlices(found, (each) => {
       const cell = new Cell(each, this);
       this.cells.push(cell);
-      cell.code.addEventListener("focusin", () => cell.edit());
     });
     this.#connectToolbar();
     connectKeys(this);

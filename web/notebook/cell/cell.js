@@ -7,8 +7,8 @@ import { acknowledge, keepSource, keptSource } from "../edits.js";
 import { dropResult, keepResult } from "../kept-results.js";
 import { KernelGone } from "../kernel.js";
 import { leaveOutCode, linkTo } from "./cell-link.js";
+import { Code } from "./code.js";
 import { hint } from "./hints.js";
-import { wasTab } from "./last-key.js";
 import { Result } from "./result.js";
 
 /**
@@ -32,18 +32,6 @@ export class Cell {
   #isOutdated = false;
   /** State and counter before the cell waited for its turn. @type {[State, string]} */
   #beforeWait = ["idle", "In [ ]"];
-  /** @type {import("@codemirror/view").EditorView | undefined} */
-  #editor;
-  /** @type {(source: string) => void} */
-  #setEditorSource = () => {};
-  /** @type {(line: number | undefined) => void} */
-  #markInEditor = () => {};
-  /** The line of this cell that the error is about. @type {number | undefined} */
-  #failedLine;
-  /** @type {Promise<void> | undefined} */
-  #editorLoading;
-  /** The place of the last press, where the editor puts its cursor. @type {{ x: number, y: number } | undefined} */
-  #pressedAt;
   /** The outputs of the run, which are kept for a reload. @type {Output[]} */
   #outputs = [];
   /** Settles when all outputs are shown. @type {Promise<unknown>} */
@@ -57,20 +45,25 @@ export class Cell {
     this.element = element;
     this.notebook = notebook;
     this.label = element.dataset.label ?? "";
-    this.code = /** @type {HTMLElement} */ (element.querySelector(".cell-code"));
+    this.code = new Code(/** @type {HTMLElement} */ (element.querySelector(".cell-code")), {
+      label: `Code of ${this.label}`,
+      onChange: () => this.#keepSource(),
+      onRun: () => notebook.run([this]),
+      onRunAndAdvance: () => notebook.runAndAdvance(this),
+    });
     this.counter = /** @type {HTMLElement} */ (element.querySelector(".cell-counter"));
     this.result = new Result(element, (error) => hint(error, this, this.notebook.cells));
-    const staticCode = this.code.querySelector("code");
-    this.originalSource = staticCode?.textContent ?? "";
-    this.source = keptSource(element.id, this.originalSource);
-    if (staticCode && this.isEdited) staticCode.textContent = this.source;
+    this.originalSource = this.source;
+    const kept = keptSource(element.id, this.originalSource);
+    if (kept !== this.source) this.code.source = kept;
     /** @type {string[]} */
     this.checks = JSON.parse(this.result.checkList?.dataset.sources ?? "[]");
-    this.code.addEventListener("pointerdown", ({ clientX, clientY }) => {
-      this.#pressedAt = { x: clientX, y: clientY };
-    });
     this.#addControls();
     this.#showEdited();
+  }
+
+  get source() {
+    return this.code.source;
   }
 
   get isEdited() {
@@ -138,52 +131,17 @@ export class Cell {
     return iconButton(text, iconName, label, { class: `button ${name}`, title: text });
   }
 
-  /** Puts the editor in the place of the static code, once. */
-  edit() {
-    this.#editorLoading ??= this.#createEditor().catch(() => {
-      // Without the editor the code still runs; the next attempt may succeed.
-      this.#editorLoading = undefined;
-    });
-    return this.#editorLoading;
-  }
-
-  async #createEditor() {
-    const { createEditor, markFailedLine, setSource } = await import("./editor.js");
-    const hadFocus = this.code.contains(document.activeElement);
-    const host = document.createElement("div");
-    host.className = "editor";
-    const view = createEditor({
-      parent: host,
-      source: this.source,
-      label: `Code of ${this.label}`,
-      onChange: (source) => this.#changeSource(source),
-      onRun: () => this.notebook.run([this]),
-      onRunAndAdvance: () => this.notebook.runAndAdvance(this),
-    });
-    this.code.replaceChildren(host);
-    this.#editor = view;
-    this.#setEditorSource = (source) => setSource(view, source);
-    this.#markInEditor = (line) => markFailedLine(view, line);
-    if (!this.hasChangedSinceRun) this.#markInEditor(this.#failedLine);
-    if (!hadFocus) return;
-    view.focus();
-    const anchor = !wasTab() && this.#pressedAt && view.posAtCoords(this.#pressedAt);
-    if (typeof anchor === "number") view.dispatch({ selection: { anchor } });
-  }
-
   get hasFocus() {
     return this.element.contains(document.activeElement);
   }
 
   async focus() {
-    if (this.code.offsetParent === null) {
+    if (this.code.element.offsetParent === null) {
       // Only its PyTorch is shown.
       this.element.focus();
       return;
     }
-    await this.edit();
-    const code = /** @type {HTMLElement | null} */ (this.code.querySelector("pre"));
-    (this.#editor ?? code)?.focus();
+    await this.code.focus();
     this.bringIntoView();
   }
 
@@ -201,21 +159,13 @@ export class Cell {
 
   /** @param {string} source */
   replaceSource(source) {
-    this.#changeSource(source);
-    this.#showSource();
-  }
-
-  #showSource() {
-    this.#setEditorSource(this.source);
-    const staticCode = this.code.querySelector("code");
-    if (staticCode) staticCode.textContent = this.source;
-  }
-
-  /** @param {string} source */
-  #changeSource(source) {
     if (source === this.source) return;
-    this.source = source;
-    const other = keepSource(this.element.id, this.originalSource, source);
+    this.code.source = source;
+    this.#keepSource();
+  }
+
+  #keepSource() {
+    const other = keepSource(this.element.id, this.originalSource, this.source);
     if (other !== undefined) this.#offerFromTab(other);
     this.#noteChange();
   }
@@ -238,8 +188,7 @@ export class Cell {
       this.#offerFromTab(source);
     } else {
       acknowledge(this.element.id);
-      this.source = source;
-      this.#showSource();
+      this.code.source = source;
       this.#noteChange();
       this.notebook.announce(`${this.label} was changed in another tab.`);
     }
@@ -267,7 +216,7 @@ export class Cell {
   #note(text) {
     this.element.querySelector(".cell-conflict")?.remove();
     const note = toDom(h("div", { class: "cell-conflict" }, h("p", {}, text)));
-    this.code.after(note);
+    this.code.element.after(note);
     this.notebook.announce(`${this.label}: ${text}`);
     return note;
   }
@@ -313,7 +262,7 @@ export class Cell {
 
   #clearOutput() {
     this.#outputs = [];
-    this.#markLine(undefined);
+    this.code.mark(undefined);
     this.result.clear();
   }
 
@@ -413,7 +362,7 @@ export class Cell {
   #finish({ result, error, checks }, count) {
     if (result !== undefined) this.result.addValue(result);
     if (error) this.result.addError(error);
-    if (error && !this.hasChangedSinceRun) this.#markLine(error.line);
+    if (error && !this.hasChangedSinceRun) this.code.mark(error.line);
     this.#setState(error ? "failed" : "done", `In [${count}]`);
     if (error) this.result.judgeFailed();
     else this.result.judge(checks, this.notebook.isEdited);
@@ -444,12 +393,6 @@ export class Cell {
     for (const output of outputs) this.#addOutput(output);
     await this.#shown;
     this.#finish(outcome, count);
-  }
-
-  /** @param {number | undefined} line */
-  #markLine(line) {
-    this.#failedLine = line;
-    this.#markInEditor(line);
   }
 
   /**

@@ -4,6 +4,7 @@ import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import { iconButton } from "../button.js";
+import { Code } from "../cell/code.js";
 import { keepSource, keptSource } from "../edits.js";
 import { KernelGone } from "../kernel.js";
 import { keepSolved } from "./progress.js";
@@ -19,10 +20,6 @@ const OUTPUT_LIMIT = 2000; // characters of printed text that are shown
  */
 
 export class Exercise {
-  /** @type {Promise<void> | undefined} */
-  #editorLoading;
-  /** @type {(source: string) => void} */
-  #setEditorSource = () => {};
   #isChecking = false;
 
   /**
@@ -36,20 +33,27 @@ export class Exercise {
     this.onSolved = onSolved;
     this.id = element.dataset.exercise ?? "";
     this.label = element.getAttribute("aria-label") ?? "";
-    this.code = this.#find(".exercise-code");
+    this.code = new Code(this.#find(".exercise-code"), {
+      label: `Code of ${this.label}`,
+      onChange: () => this.#keepSource(),
+      onRun: () => this.check(),
+      onRunAndAdvance: () => this.check(),
+    });
     this.verdict = this.#find(".exercise-verdict");
     this.state = this.#find(".exercise-state");
     this.hints = /** @type {NodeListOf<HTMLDetailsElement>} */ (
       element.querySelectorAll(".exercise-hint")
     );
     this.solution = /** @type {HTMLDetailsElement} */ (this.#find(".exercise-solution"));
-    const shown = this.code.querySelector("code");
-    this.originalSource = shown?.textContent ?? "";
-    this.source = keptSource(element.id, this.originalSource);
-    if (shown && this.source !== this.originalSource) shown.textContent = this.source;
+    this.originalSource = this.source;
+    const kept = keptSource(element.id, this.originalSource);
+    if (kept !== this.source) this.code.source = kept;
     this.#addButtons();
     this.#holdHelpBack();
-    this.code.addEventListener("focusin", () => this.#edit());
+  }
+
+  get source() {
+    return this.code.source;
   }
 
   /** @param {string} selector */
@@ -95,45 +99,14 @@ export class Exercise {
     if (isSolved) this.solution.hidden = false;
   }
 
-  /** Puts the editor in the place of the static code, once. */
-  #edit() {
-    this.#editorLoading ??= this.#createEditor().catch(() => {
-      this.#editorLoading = undefined;
-    });
-    return this.#editorLoading;
-  }
-
-  async #createEditor() {
-    const { createEditor, setSource } = await import("../cell/editor.js");
-    const hadFocus = this.code.contains(document.activeElement);
-    const host = document.createElement("div");
-    host.className = "editor";
-    const view = createEditor({
-      parent: host,
-      source: this.source,
-      label: `Code of ${this.label}`,
-      onChange: (source) => this.#keep(source),
-      onRun: () => this.check(),
-      onRunAndAdvance: () => this.check(),
-    });
-    this.code.replaceChildren(host);
-    this.#setEditorSource = (source) => setSource(view, source);
-    if (hadFocus) view.focus();
-  }
-
-  /** @param {string} source */
-  #keep(source) {
-    if (source === this.source) return;
-    this.source = source;
-    keepSource(this.element.id, this.originalSource, source, true);
-    if (this.resetButton) this.resetButton.hidden = source === this.originalSource;
+  #keepSource() {
+    keepSource(this.element.id, this.originalSource, this.source, true);
+    if (this.resetButton) this.resetButton.hidden = this.source === this.originalSource;
   }
 
   #reset() {
-    this.#keep(this.originalSource);
-    this.#setEditorSource(this.originalSource);
-    const shown = this.code.querySelector("code");
-    if (shown) shown.textContent = this.originalSource;
+    this.code.source = this.originalSource;
+    this.#keepSource();
     this.verdict.hidden = true;
     delete this.element.dataset.verdict;
     this.checkButton?.focus();
