@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { taskOf } from "../../web/notebook/exercises/tasks.js";
+import { WRONG } from "./in-node/exercises/wrong.mjs";
 import { click, enter, openPage, press, textOf, waitFor } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
@@ -66,7 +68,7 @@ describe("Exercises", () => {
   after(() => opened?.close());
 
   for (const { id, exercises } of NOTEBOOKS) {
-    it(`of ${id} ask for the reader's code, and pass with the notebook's solutions`, async () => {
+    it(`of ${id} ask for the reader's code, name a mistake, and pass with the notebook's solutions`, async () => {
       await openNotebook(id);
       for (const { id: task } of exercises) {
         assert.equal(await check(exercise(id, task)), "Replace ___ by your own code first.");
@@ -75,6 +77,16 @@ describe("Exercises", () => {
         await textOf(page, `#${id} .exercise-progress`),
         new RegExp(`^0 of ${exercises.length} solved`),
       );
+      const mistakes = exercises.map((each) => {
+        const [mistake, expression] = Object.entries(WRONG[each.id])[0];
+        const { name, mistakes } = taskOf(each.id);
+        return { ...each, source: `const ${name} = ${expression};`, text: mistakes[mistake] };
+      });
+      await openNotebook(id, mistakes);
+      for (const { id: task, text } of mistakes) {
+        const verdict = await check(exercise(id, task));
+        assert.ok(verdict.startsWith(text), `${task}: ${verdict}`);
+      }
       const sources = exercises.map((each) => ({ ...each, source: each.solution }));
       await openNotebook(id, sources);
       for (const { id: task } of exercises) {
