@@ -1,11 +1,15 @@
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { defineConfig } from "vite";
+import { findBrowser } from "../scripts/toolchain/browser.mjs";
 import { digits } from "./build/digits.mjs";
 import { limits } from "./build/limits.mjs";
 import { notebooks } from "./build/notebooks.mjs";
 import { offline } from "./build/offline.mjs";
+import { sharedLink } from "./build/shared-link.mjs";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const { homepage } = JSON.parse(readFileSync(at("../package.json"), "utf8"));
 
 export default defineConfig({
   root: at("."),
@@ -28,6 +32,12 @@ export default defineConfig({
       packageEntries: [at("../dist/index.js"), at("../dist/torch.js")],
     }),
     offline({ template: at("shell/offline/service-worker.js"), publicFolder: at("public") }),
+    sharedLink({
+      site: process.env.ZEROPOINT_SITE ?? homepage,
+      folder: at("."),
+      packageEntry: pathToFileURL(at("../dist/index.js")).href,
+      findBrowser,
+    }),
   ],
   build: {
     outDir: at("../dist/web"),
