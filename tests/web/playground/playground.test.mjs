@@ -379,6 +379,65 @@ describe("A notebook cell of the playground", inWholeSuite, () => {
   });
 });
 
+describe("A card of the playground", () => {
+  it("is a picture of the settings, in the theme of the page", async () => {
+    const { page, close, problems } = await open("?v=1&x=normal.16.16.7&s=affine&b=4");
+    const cards = [];
+    for (const theme of ["first", "other"]) {
+      if (theme === "other") await page.$eval("#theme", (button) => button.click());
+      const card = await page.evaluate(async () => {
+        const { createObjectURL } = URL;
+        /** @type {Promise<Blob>} */
+        const made = new Promise((resolve) => {
+          URL.createObjectURL = (blob) => {
+            resolve(blob);
+            return createObjectURL.call(URL, blob);
+          };
+        });
+        document.querySelector("[data-export='card']").click();
+        const picture = await createImageBitmap(await made);
+        URL.createObjectURL = createObjectURL;
+        const canvas = new OffscreenCanvas(picture.width, picture.height);
+        const context = canvas.getContext("2d");
+        context.drawImage(picture, 0, 0);
+        const { data } = context.getImageData(0, 0, picture.width, picture.height);
+        const pixels = new Uint32Array(data.buffer);
+        const isDrawn = (top, bottom) =>
+          pixels
+            .subarray(top * picture.width, bottom * picture.width)
+            .some((pixel) => pixel !== pixels[0]);
+        return {
+          size: [picture.width, picture.height],
+          background: `rgb(${data.slice(0, 3).join(", ")})`,
+          expected: getComputedStyle(document.body).backgroundColor,
+          // The title, the data, the histogram and the errors.
+          drawn: [
+            [40, 80],
+            [92, 120],
+            [160, 490],
+            [540, 600],
+          ].map(([top, bottom]) => isDrawn(top, bottom)),
+          width: document.querySelector(".play-histogram").getAttribute("width"),
+          room: Math.floor(document.querySelector(".play-histogram-place").clientWidth),
+        };
+      });
+      assert.deepEqual(card.size, [1200, 630]);
+      assert.equal(card.background, card.expected);
+      assert.deepEqual(card.drawn, [true, true, true, true]);
+      // The histogram of the page is as it was.
+      assert.equal(Number(card.width), card.room);
+      cards.push(card.background);
+    }
+    assert.notEqual(cards[0], cards[1]);
+    assert.equal(
+      await textOf(page, ".play-exports .play-note"),
+      "Saved as zeropoint-playground.png.",
+    );
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
 describe("axe in the playground", () => {
   it(
     "finds nothing with tables open and two settings compared, in both themes",

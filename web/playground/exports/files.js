@@ -60,7 +60,9 @@ const STYLES = [
   "stroke-width",
   "stroke-dasharray",
   "stroke-opacity",
-  "font",
+  "font-family",
+  "font-size",
+  "font-weight",
 ];
 
 /**

@@ -3,6 +3,7 @@
 import { icon } from "../../shell/drawing/icons.js";
 import { h } from "../../shell/drawing/tree.js";
 import { writeLink } from "../link.js";
+import { cardOf } from "./card.js";
 import { cell, javaScript, pyTorch } from "./code.js";
 import { offer, toCsv, toJson, toSvg } from "./files.js";
 
@@ -30,6 +31,7 @@ export function exportsTree() {
       button("csv", "CSV"),
       button("svg", "SVG"),
       button("png", "PNG"),
+      button("card", "Card"),
       button("cell", "Open as a notebook cell", "pencil"),
     ),
     h("p", { class: "play-note", role: "status" }),
@@ -87,8 +89,9 @@ export function connectExports(section, playground) {
       case "svg":
         file("svg", toSvg(playground.histogram.svg), "image/svg+xml");
         break;
-      case "png": {
-        const picture = playground.grids.picture();
+      case "png":
+      case "card": {
+        const picture = name === "png" ? playground.grids.picture() : cardOf(playground);
         picture.toBlob((/** @type {Blob | null} */ blob) => blob && file("png", blob, "image/png"));
         break;
       }

@@ -37,8 +37,11 @@ export function describe(settings) {
   return `${who}${bits === 1 ? "1 bit" : `${bits} bits`}${isUnsigned ? " unsigned" : ""}, ${name}, ${unit}${how}`;
 }
 
-/** @type {[string, (evaluation: Evaluation) => number, (value: number) => string, 1 | -1][]} */
-const ROWS = [
+/**
+ * Each with its name, value, text, and whether more or less is better.
+ * @type {[string, (evaluation: Evaluation) => number, (value: number) => string, 1 | -1][]}
+ */
+export const ERRORS = [
   ["Bytes", ({ bytes }) => bytes, (value) => value.toLocaleString("en"), -1],
   ["SQNR, dB", ({ metrics }) => metrics.sqnr, decibels, 1],
   ["Mean squared error", ({ metrics }) => metrics.mse, formatNumber, -1],
@@ -84,7 +87,7 @@ export function showMetrics(place, b, a) {
         h(
           "tbody",
           {},
-          ROWS.map(([name, read, text, sign]) => {
+          ERRORS.map(([name, read, text, sign]) => {
             const [mine, theirs] = [read(b.evaluation), a && read(a.evaluation)];
             const isEqual = theirs === mine;
             const better =

@@ -153,6 +153,20 @@ export class Histogram {
     this.#draw();
   }
 
+  /**
+   * Draws the histogram for a width of its own while a picture of it is made.
+   * @param {number} width  pixels
+   * @param {(svg: SVGSVGElement) => void} use
+   */
+  drawnFor(width, use) {
+    const room = this.#room;
+    this.#room = width;
+    this.#draw();
+    use(this.svg);
+    this.#room = room;
+    this.#draw();
+  }
+
   #draw() {
     const view = this.#view;
     const width = this.#room;
