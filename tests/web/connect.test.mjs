@@ -62,7 +62,7 @@ describe("A connection in a page", () => {
     });
   }
 
-  const RESULTS = Array(4).fill("w int8-channel true");
+  const RESULTS = [...Array(4).fill("w int8-channel true"), "ZP_INVALID_FILE true"];
 
   for (const policy of [undefined, STRICT_POLICY]) {
     it(

@@ -14,6 +14,9 @@ import { untilAborted } from "./signals.js";
 
 type Callback = (...args: never[]) => unknown;
 
+/** Rows that one message takes to the library: about a millisecond of this thread. */
+const PART_ROWS = 128;
+
 /** The handle of an iteration at the library's end. */
 interface PullHandle {
   next(call: object): Promise<Pulled>;
@@ -144,24 +147,65 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     return await client.call(where, 0, where, [...all, own]);
   };
 
+  /** The items of an iteration at the library's end. @param given  arguments that it needs */
+  async function* itemsOf(
+    pull: PullHandle,
+    given: readonly unknown[],
+    signal: CallSettings["signal"],
+  ): AsyncGenerator<unknown, void, undefined> {
+    needed.set(pull, given);
+    tie(pull, signalsOf(given));
+    try {
+      for (;;) {
+        const { items, done } = await pull.next({ signal });
+        yield* items;
+        if (done) return;
+      }
+    } finally {
+      pull.dispose();
+    }
+  }
+
   /** A function that gives rows. */
   const rows = (where: string, at: number) =>
     async function* (...given: unknown[]): AsyncGenerator<unknown, void, undefined> {
       const split = splitOptions(where, given);
-      const { signal } = split.settings;
       const pull = (await call(where, at, split)) as PullHandle;
-      needed.set(pull, given);
-      tie(pull, signalsOf(given));
-      try {
-        for (;;) {
-          const { items, done } = await pull.next({ signal });
-          yield* items;
-          if (done) return;
-        }
-      } finally {
-        pull.dispose();
-      }
+      yield* itemsOf(pull, given, split.settings.signal);
     };
+
+  /** Rows of a result, which come part by part. */
+  const allOf = async (pull: PullHandle, signal: CallSettings["signal"]): Promise<unknown[]> => {
+    const all: unknown[] = [];
+    for await (const row of itemsOf(pull, [], signal)) all.push(row);
+    return all;
+  };
+
+  /** Rows of an argument, which the library asks for part by part; few of them as they are. */
+  const givenRows = (given: unknown): unknown => {
+    if (typeof given !== "object" || given === null || arrayName(given) !== undefined) return given;
+    if (!(Symbol.iterator in given)) {
+      return Object.hasOwn(given, "rows")
+        ? { ...given, rows: givenRows((given as { rows: unknown }).rows) }
+        : given;
+    }
+    const all = Array.from(given as Iterable<unknown>);
+    if (all.length <= PART_ROWS) return all;
+    let at = 0;
+    const next = (): IteratorResult<unknown> => {
+      const value = all.slice(at, at + PART_ROWS);
+      at += PART_ROWS;
+      return { done: value.length === 0, value };
+    };
+    const id = client.keep(next);
+    return new Special(() => ["chunks", id]);
+  };
+
+  /** A function of rows alone. */
+  const ofRows =
+    (where: string) =>
+    (given: unknown, ...rest: unknown[]) =>
+      client.call(where, 0, where, [givenRows(given), ...rest]);
 
   /** The chunks of a file. */
   async function* chunksOf(
@@ -209,7 +253,15 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     },
     analyze: rows("analyze", 1),
     compare: rows("compare", 2),
-    storedRows: simple("storedRows", 2),
+    plan: ofRows("plan"),
+    frontier: ofRows("frontier"),
+    storedRows: async (model: unknown, given: unknown, ...rest: unknown[]) => {
+      const where = "storedRows";
+      const { args, settings } = splitOptions(where, rest);
+      const all = [model, givenRows(given), ...args];
+      const stored = (await call(where, 2, { args: all, settings })) as { rows: PullHandle };
+      return { ...stored, rows: await allOf(stored.rows, settings.signal) };
+    },
     verify: simple("verify", 2),
     quantizeModel: async (model: unknown, scheme: unknown, ...rest: unknown[]) => {
       const where = "quantizeModel";
@@ -218,8 +270,9 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
       const given = { args: [model, own, ...args], settings };
       const { files, report } = (await call(where, 2, given)) as {
         files: readonly HeldFile[];
-        report: unknown;
+        report: { rows: PullHandle };
       };
+      const rows = await allOf(report.rows, settings.signal);
       for (const { source } of files) {
         needed.set(source, model);
         tie(source, signalsOf([model]));
@@ -230,7 +283,7 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
           size: file.size,
           stream: (begin?: unknown) => streamOf(chunksOf(file, begin, settings.signal)),
         })),
-        report,
+        report: { ...report, rows },
       };
     },
   };

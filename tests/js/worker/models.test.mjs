@@ -21,6 +21,7 @@ import {
 } from "../support/files/checkpoints.mjs";
 import { makeLlama } from "../support/files/llama.mjs";
 import { bytesOf } from "../support/files/saved.mjs";
+import { constant, onnxModel } from "../support/onnx/models.mjs";
 
 await init();
 
@@ -139,13 +140,10 @@ for (const [place, options] of [
         }
         const { files } = await models.quantizeModel(direct, plan);
         const made = await outputBytes(files[0]);
-        const { statement: _, ...verified } = await zp.verify(await zp.openModel(made), model, {
-          plan,
-        });
+        const { statement: _, ...verified } = await zp.verify(await zp.openModel(made), model);
         const { statement: __, ...expected } = await models.verify(
           await models.openModel(made),
           direct,
-          { plan },
         );
         sameDeep(verified, expected);
         await model.close();
@@ -375,6 +373,115 @@ for (const [place, options] of [
         all[2].every(({ equal }) => equal),
         true,
       );
+    });
+
+    it("runs both models where the caller's engine is", async () => {
+      const file = await onnxModel({
+        inputs: [{ name: "x", shape: ["n", 32] }],
+        outputs: [{ name: "y", shape: ["n", 8] }],
+        initializers: [constant("w", [32, 8], someValues(256))],
+        nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      });
+      /** An engine whose quantized model gives 1 more, as a class with getters, and what it was given. */
+      const engine = () => {
+        const seen = [];
+        class Output {
+          type = "float32";
+          dims = [2];
+          #first;
+          constructor(first) {
+            this.#first = first;
+          }
+          get data() {
+            return Float32Array.of(this.#first, 4);
+          }
+        }
+        const verifyWith = async (model, settings) => {
+          const index = seen.length;
+          seen.push({ bytes: model.length, settings, feeds: [], released: 0 });
+          return {
+            async run(feeds) {
+              seen[index].feeds.push(feeds);
+              return { y: new Output(3 + index) };
+            },
+            async release() {
+              seen[index].released++;
+            },
+          };
+        };
+        return { seen, verifyWith };
+      };
+      const x = { type: "float32", dims: [2, 32], data: Float32Array.from(someValues(64)) };
+      for (const settings of [{ verifyInputs: { x } }, { verifySizes: { n: 3 } }]) {
+        const [own, other] = [engine(), engine()];
+        const direct = await models.quantizeModel(await models.openModel(file), "int8-channel", {
+          ...settings,
+          verifyWith: own.verifyWith,
+        });
+        const model = await zp.openModel(file);
+        const result = await zp.quantizeModel(model, "int8-channel", {
+          ...settings,
+          verifyWith: other.verifyWith,
+        });
+        const expected = [{ name: "y", shape: [2], max: 1, sqnr: 10 * Math.log10(25) }];
+        sameDeep(result.report.outputs, expected);
+        sameDeep(direct.report.outputs, expected);
+        sameDeep(other.seen, own.seen);
+        assert.equal(other.seen.length, 2);
+        assert.ok(other.seen.every(({ feeds }) => feeds.length === 1));
+      }
+    });
+
+    it("takes and gives thousands of rows, 128 in a message at most", async () => {
+      const messages = [];
+      /** The rows in a message. */
+      const rowsIn = (value) => {
+        if (Object(value) !== value || ArrayBuffer.isView(value)) return 0;
+        if (Object.hasOwn(value, "scheme") && Object.hasOwn(value, "bytes")) return 1;
+        return Object.values(value).reduce((sum, each) => sum + rowsIn(each), 0);
+      };
+      const watch = () => {
+        const worker = new Worker(script);
+        const { postMessage } = worker;
+        worker.postMessage = (message, transfer) => {
+          messages.push(rowsIn(message));
+          postMessage.call(worker, message, transfer);
+        };
+        worker.on("message", (message) => messages.push(rowsIn(message)));
+        return worker;
+      };
+      const own = await connect({
+        entries: ["models"],
+        worker: options.worker === false ? false : watch,
+      });
+      try {
+        const names = Array.from({ length: 400 }, (_, i) => `${i}.weight`);
+        const file = await bytesOf(
+          Object.fromEntries(names.map((name) => [name, tensor(someValues(256), [4, 64])])),
+        );
+        const direct = await models.openModel(file);
+        const model = await own.openModel(file);
+        const rows = await rowsOf(
+          models.analyze(direct, { schemes: ["int8-channel", "int4-g32", "q4_0"] }),
+        );
+        assert.ok(rows.length > 1000, String(rows.length));
+        const stored = await own.storedRows(model, rows);
+        sameDeep(stored, await models.storedRows(direct, rows));
+        sameDeep(await own.plan(stored, { ratio: 0.75 }), models.plan(stored, { ratio: 0.75 }));
+        const some = new Set(rows);
+        sameDeep(await own.frontier(some), models.frontier(rows));
+        const { report } = await own.quantizeModel(model, "int8-channel");
+        const expected = await models.quantizeModel(direct, "int8-channel");
+        sameDeep(report, expected.report);
+        const wrong = [...rows, { ...rows[0], bytes: -1 }];
+        const problem = /rows\[\d+\]\.bytes/;
+        await rejects(own.plan(wrong, { ratio: 0.75 }), RangeError, "ZP_INVALID_ROW", problem);
+        const stopped = AbortSignal.abort(new Error("enough"));
+        await assert.rejects(own.plan(rows, { ratio: 0.75 }, { signal: stopped }), /enough/);
+        assert.ok(Math.max(0, ...messages) <= 128, String(Math.max(...messages)));
+      } finally {
+        own.dispose();
+      }
     });
 
     it("takes inputs of weights as arrays, files and moments", async () => {

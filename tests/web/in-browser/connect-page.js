@@ -81,6 +81,11 @@ const scenarios = {
       results.push(`${[...(await model.tensors).keys()]} ${rows} ${isSame}`);
       model.dispose();
     }
+    // Relative to the page, not to the worker's script; read in ranges by the library.
+    const address = "tests/web/in-browser/connect-page.js";
+    const refused = await zp.openModel(address).catch(({ code }) => code);
+    const missing = await zp.openModel("no/such.safetensors").catch(({ message }) => message);
+    results.push(`${refused} ${missing.includes(new URL("no/such", location.href).href)}`);
     zp.dispose();
     return { offThread, reason, results };
   },
