@@ -225,6 +225,11 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         text: "compressed-tensors, ONNX: dynamic quantizes inputs as well; default: float32",
       },
       { name: "requantize", text: "quantize weights again that are quantized already" },
+      {
+        name: "original",
+        value: "FILE",
+        text: "with --requantize: the model before the first rounding, for both errors",
+      },
       { name: "pure", text: "GGUF: one type for all matrices, as llama-quantize --pure" },
       {
         name: "token-embedding-type",

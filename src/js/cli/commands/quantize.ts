@@ -56,10 +56,12 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   );
   await startCore(args);
   const model = await openInput(file, signal, args);
-  let imatrix: Model | undefined;
+  const others: { imatrix?: Model; original?: Model } = {};
   try {
-    const matrix = args.text("imatrix");
-    if (matrix !== undefined) imatrix = await openInput(matrix, signal, args);
+    for (const name of ["imatrix", "original"] as const) {
+      const path = args.text(name);
+      if (path !== undefined) others[name] = await openInput(path, signal, args);
+    }
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
     if (output !== undefined)
@@ -68,7 +70,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     let isWritten = false;
     const result = await quantizeModel(model, request.scheme, {
       ...modelOptions(request.options),
-      ...(imatrix !== undefined && { imatrix }),
+      ...others,
       signal,
       onProgress: ({ done, total: all, name }) => {
         // --verify makes the same bytes again, with a progress of its own.
@@ -133,8 +135,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     tell(args, report, { written, todo, done, left, seconds, output, request });
     return code;
   } finally {
-    await model.close();
-    await imatrix?.close();
+    for (const each of [model, ...Object.values(others)]) await each.close();
   }
 }
 

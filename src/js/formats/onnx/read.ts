@@ -100,6 +100,8 @@ export interface OnnxModel {
   readonly opsets: Map<string, number>;
   /** `metadata_props`. */
   readonly metadata: Map<string, string>;
+  /** The places of these entries. */
+  readonly metadataFields: ReadonlyMap<string, Field>;
   readonly graph: OnnxGraph;
   readonly functions: readonly OnnxFunction[];
   /**
@@ -113,6 +115,7 @@ class ModelParts {
   irVersion: number | undefined;
   readonly opsets = new Map<string, number>();
   readonly metadata = new Map<string, string>();
+  readonly metadataFields = new Map<string, Field>();
   graph: OnnxGraph | undefined;
   readonly functions: OnnxFunction[] = [];
 }
@@ -146,7 +149,7 @@ export async function readOnnx(
   const parser = new Parser(new WireReader(where, source, budget), options.externalData);
   const parts = new ModelParts();
   await parser.run(parser.model(parts));
-  const { irVersion, opsets, metadata, graph, functions } = parts;
+  const { irVersion, opsets, metadata, metadataFields, graph, functions } = parts;
   const none = `none in the file, which has ${source.size} bytes and may be cut off`;
   if (graph === undefined) {
     const found = `${none}, or be of Core ML or TensorFlow, whose files begin alike`;
@@ -160,7 +163,8 @@ export async function readOnnx(
     while (tensors.has(key)) key += "'";
     tensors.set(key, tensor);
   }
-  return { format: "onnx", source, irVersion, opsets, metadata, graph, functions, tensors };
+  const found = { metadata, metadataFields, graph, functions, tensors };
+  return { format: "onnx", source, irVersion, opsets, ...found };
 }
 
 /** A file of one TensorProto, as ONNX's test data are. */
@@ -304,7 +308,7 @@ class Parser {
           model.opsets.set(domain === "ai.onnx" ? "" : domain, version ?? 1);
         });
       }),
-      14: this.#message((field) => this.#pair(field, model.metadata)),
+      14: this.#message((field) => this.#pair(field, model.metadata, model.metadataFields)),
       25: this.#message((field) => {
         const body = new OnnxFunction(field);
         model.functions.push(body);
@@ -328,7 +332,7 @@ class Parser {
   }
 
   /** A message of a key and a value. */
-  #pair(field: Field, map: Map<string, string>): Frame {
+  #pair(field: Field, map: Map<string, string>, places?: Map<string, Field>): Frame {
     let key = "";
     let value = "";
     const fields = {
@@ -339,7 +343,10 @@ class Parser {
         value = text;
       }),
     };
-    return this.#frame(field, fields, () => map.set(key, value));
+    return this.#frame(field, fields, () => {
+      map.set(key, value);
+      places?.set(key, field);
+    });
   }
 
   #graph(graph: OnnxGraph): Frame {

@@ -48,6 +48,16 @@ export class GraphValues {
     }
   }
 
+  /** All nodes. */
+  get nodes(): Iterable<OnnxNode> {
+    return this.#results.keys();
+  }
+
+  /** Whether a graph has a value of a name. */
+  isDefined(name: string): boolean {
+    return this.#defined.has(name);
+  }
+
   /** The values of a node's outputs. */
   resultsOf(node: OnnxNode): readonly GraphValue[] {
     return this.#results.get(node) ?? [];

@@ -230,11 +230,19 @@ interface Node {
   readonly parts: readonly Part[] | undefined;
 }
 
+/** A part of a file with edits. */
+export interface SplicedPart {
+  readonly byteLength: number;
+  /** Where it is in the file without edits; undefined for what edits put in. */
+  readonly from?: number | undefined;
+  bytes(): AsyncIterable<Uint8Array>;
+}
+
 /** A file with edits, which adapt the lengths of all messages around them. Everything else keeps its bytes. */
 export interface Spliced {
   readonly byteLength: number;
   /** Its parts, front to back, each of which can be made without those before it. */
-  readonly parts: readonly { readonly byteLength: number; bytes(): AsyncIterable<Uint8Array> }[];
+  readonly parts: readonly SplicedPart[];
   /** The new file, front to back. Called once. */
   bytes(): AsyncGenerator<Uint8Array, void, undefined>;
 }
@@ -296,9 +304,9 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     const problem = `the model comes to ${byteLength} bytes, of which a protocol buffer takes ${MAX_MESSAGE}: store data externally`;
     throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
   }
-  const parts: Spliced["parts"][number][] = [];
-  collect(where, source, nodes, 0, source.size, (length, bytes) => {
-    if (length > 0) parts.push({ byteLength: length, bytes });
+  const parts: SplicedPart[] = [];
+  collect(where, source, nodes, 0, source.size, (length, bytes, from) => {
+    if (length > 0) parts.push({ byteLength: length, bytes, from });
   });
   async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     for (const part of parts) yield* part.bytes();
@@ -313,10 +321,10 @@ function collect(
   nodes: readonly Node[],
   begin: number,
   end: number,
-  add: (byteLength: number, bytes: () => AsyncIterable<Uint8Array>) => void,
+  add: (byteLength: number, bytes: () => AsyncIterable<Uint8Array>, from?: number) => void,
 ): void {
   const copy = (from: number, to: number): void =>
-    add(to - from, () => readChunks(where, source, from, to));
+    add(to - from, () => readChunks(where, source, from, to), from);
   let at = begin;
   for (const node of nodes) {
     copy(at, node.start);

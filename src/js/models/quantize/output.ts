@@ -40,6 +40,7 @@ export function outputFile(
   progress: Progress,
   signal: AbortSignal | undefined,
   checkUnchanged: (where: string) => Promise<void>,
+  onEnd: () => void,
 ): OutputFile {
   const sections = placed(parts);
   progress.add(
@@ -52,7 +53,11 @@ export function outputFile(
     progress.restart(name);
     const advance = (bytes: number, tensor: string): void => progress.advance(name, bytes, tensor);
     const chunks = chunksFrom(sections, begin, advance);
-    return streamOf(checked(where, name, size - begin, chunks, signal, checkUnchanged));
+    const end = async (caller: string): Promise<void> => {
+      await checkUnchanged(caller);
+      onEnd();
+    };
+    return streamOf(checked(where, name, size - begin, chunks, signal, end));
   };
   const file = { name, size, stream };
   SECTIONS.set(file, sections);

@@ -24,7 +24,7 @@ import type { FileEncoder } from "../weights/slices.js";
 import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { isDynamicDType, schemeOfDType, TRANSFORMERS_JS } from "./onnx/dtypes.js";
 import { outputFile, Progress } from "./output.js";
-import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
+import { asFloat, floatTypeOf, isReadableQuantized, LEFT_OUT } from "./requantize.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
 import { parseForTarget } from "./safetensors/schemes.js";
@@ -34,6 +34,7 @@ import {
   type SchemeParser,
   type SchemePlan,
 } from "./scheme-choice.js";
+import { errorBefore, formBefore, Seen } from "./seen.js";
 import type {
   Assignment,
   Job,
@@ -63,6 +64,11 @@ export interface QuantizeModelOptions {
    * `read` gives. Each value is then rounded twice. Default: they are kept, and a note of the report says so.
    */
   requantize?: boolean | undefined;
+  /**
+   * The model that a quantized one was made of, for `requantize`: the report then has the error of the first rounding of
+   * each weight of the same name and shape, too. Its values are read at once.
+   */
+  original?: Model | undefined;
   /** GGUF: one type for all matrices, as `llama-quantize --pure`. */
   pure?: boolean | undefined;
   /**
@@ -119,6 +125,7 @@ const OPTIONS = [
     "outputTensorType",
     "tensorTypes",
     "requantize",
+    "original",
   ],
 ] as const;
 
@@ -200,6 +207,12 @@ export async function quantizeModel(
       target,
     );
   const requantize = checkBoolean(where, "options.requantize", given.requantize, false);
+  const { original } = given;
+  if (original !== undefined) documentOf(where, "options.original", original);
+  if (original !== undefined && !requantize) {
+    const problem = "options.original is for weights that are quantized again, by requantize: true";
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
   const floatType = floatTypeOf(model);
   /** A tensor as the choice of its scheme sees it. */
   const chosen = (tensor: ModelTensor): ModelTensor =>
@@ -219,22 +232,27 @@ export async function quantizeModel(
   const assign = assigner(choice, parse);
   /** Names of tensors that get a scheme, before the writer has its say. */
   const wanted = new Set<string>();
+  const seen = new Seen(model, requantize);
   const job: Job = {
     ...{ where, core, model, document, choice, target, activations, pure, imatrix, signal },
     ...{ verifyWith, verifyInputs, verifySizes, ...ofTensors, requantize },
+    watch: (name) => seen.watch(name),
     assign: (tensor) => {
       const assignment = assign(chosen(model.tensors.get(tensor.name) ?? tensor));
       if (assignment.scheme.kind !== "keep") wanted.add(tensor.name);
       return assignment;
     },
     file: (parts) =>
-      outputFile(where, parts, progress, signal, (caller) =>
-        document.opened.checkUnchanged(caller),
+      outputFile(
+        ...([where, parts, progress, signal] as const),
+        (caller) => document.opened.checkUnchanged(caller),
+        () => seen.complete(),
       ),
   };
   const write = await loadModule(where, WRITERS[format]());
   const written = await write(job);
-  const { files, rows } = written;
+  const { files } = written;
+  const rows = await rowsWithOrigin(where, model, original, requantize, written.rows);
   const bytesBefore = bytesOfFiles(document);
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
   const notes = [
@@ -246,8 +264,35 @@ export async function quantizeModel(
   const verified = outputs === undefined ? {} : { outputs };
   const sizes = { bytesBefore, bytesAfter };
   const report = { format, target: written.target, rows, ...sizes, ...verified, notes };
+  seen.report = report;
   ENCODERS.set(report, fieldOf(written, "encoders") ?? new Map());
   return { files, report };
+}
+
+/** Rows that say what weights were before they are quantized again. */
+async function rowsWithOrigin(
+  where: string,
+  model: Model,
+  original: Model | undefined,
+  requantize: boolean,
+  rows: readonly QuantizedRow[],
+): Promise<QuantizedRow[]> {
+  const own: QuantizedRow[] = [];
+  for (const row of rows) {
+    const tensor = model.tensors.get(row.name);
+    const isAgain = requantize && row.scheme !== "keep" && row.scheme !== LEFT_OUT;
+    if (!isAgain || tensor === undefined || !isReadableQuantized(tensor)) {
+      own.push({ ...row });
+      continue;
+    }
+    const sqnrBefore = original && (await errorBefore(where, original, model, tensor));
+    const requantized = {
+      from: formBefore(tensor),
+      ...(sqnrBefore !== undefined && { sqnrBefore }),
+    };
+    own.push({ ...row, requantized });
+  }
+  return own;
 }
 
 /** The arithmetic of weights that are not quantized as `quantize` does, by name. */

@@ -8,6 +8,7 @@ import type { Model, ModelTensor } from "../open/model.js";
 import type { Scheme } from "../scheme.js";
 import type { FileEncoder } from "../weights/slices.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
+import type { ValueWatch } from "./watch.js";
 
 /** A format that `quantizeModel` writes. */
 export type OutputFormat = "safetensors" | "gguf" | "onnx" | "npz" | "npy";
@@ -42,8 +43,20 @@ export interface QuantizedRow {
   readonly headerBytes?: number;
   /** ONNX: the operators that compute with it. */
   readonly form?: string;
-  /** Why it is kept, or has another scheme than the one asked for. */
+  /** Why it is kept, or has another scheme than the one asked for; once its file is streamed, also what became of its values. */
   readonly reason?: string;
+  /** Of a weight that was quantized before: both roundings. */
+  readonly requantized?: TwoRoundings;
+}
+
+/** The roundings of a weight that is quantized again. */
+export interface TwoRoundings {
+  /** Its dtype, and its layout if that has a name: "uint4 of gptq". */
+  readonly from: string;
+  /** SQNR in dB of the values that were read, against those of `options.original`. */
+  readonly sqnrBefore?: number;
+  /** SQNR in dB of the written values against those that were read; there once the file is streamed. */
+  readonly sqnr?: number;
 }
 
 /** An output of the quantized model beside the same output of the float one. */
@@ -58,7 +71,10 @@ export interface OutputDifference {
   readonly sqnr: number;
 }
 
-/** What `quantizeModel` did, kept and why: plain data. */
+/**
+ * What `quantizeModel` did, kept and why: plain data. When a file is streamed to its end, what its values became is added:
+ * reasons and notes of weights that are all zero or not finite in it, and errors of weights that are rounded twice.
+ */
 export interface QuantizeReport {
   /** The format of the files. */
   readonly format: OutputFormat;
@@ -162,6 +178,8 @@ export interface Job {
   readonly verifyInputs: VerifyInputs | undefined;
   readonly verifySizes: Readonly<Record<string, number>> | undefined;
   readonly signal: PlatformAbortSignal | undefined;
+  /** Watches what becomes of the values of a weight, for the report. */
+  watch(name: string): ValueWatch;
   /**
    * The scheme of a tensor by the choice and by selection.ts. A uniform name is read as a scheme name at the first call.
    * @throws {RangeError} `ZP_INVALID_SCHEME`

@@ -5,8 +5,9 @@ import type { HalfType } from "../../base/halves.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { allValues, floatsOf, type ValueSource } from "../weights/values.js";
-import { encodeFloats } from "./halves.js";
+import { encodeFloats, roundInPlace } from "./halves.js";
 import type { OutputTensor } from "./output-tensor.js";
+import type { ValueWatch } from "./watch.js";
 
 /** The tensor as it is. */
 export function keep(file: FileTensor): OutputTensor {
@@ -40,8 +41,28 @@ function recoded(
 }
 
 /** The values as half floats, rounded to nearest even. */
-export const toHalf = (file: FileTensor, values: ValueSource, dtype: HalfType): OutputTensor =>
-  recoded(file, values, dtype, (slab) => encodeFloats(slab.slice(), dtype));
+export function toHalf(
+  file: FileTensor,
+  values: ValueSource,
+  dtype: HalfType,
+  watch: ValueWatch,
+): OutputTensor {
+  const part = recoded(file, values, dtype, (slab) => {
+    const own = slab.slice();
+    watch.see(slab, roundInPlace(own, dtype));
+    return encodeFloats(own, dtype);
+  });
+  return restarting(part, watch);
+}
+
+/** A tensor whose watch begins anew with each stream. */
+export const restarting = (part: OutputTensor, watch: ValueWatch): OutputTensor => ({
+  ...part,
+  stream(advance) {
+    watch.restart();
+    return part.stream(advance);
+  },
+});
 
 /**
  * The values in a dtype that holds them exactly and that every format has.

@@ -7,8 +7,10 @@ import type { KeptCore } from "../../../core/init.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
 import type { FileTensor, WritableTensor } from "../../../formats/source.js";
+import { decodeTile } from "../../open/values.js";
 import { SLAB_VALUES } from "../../weights/memory.js";
 import { floatsOf, type Run, readRuns, type Values, valuesOfFile } from "../../weights/values.js";
+import type { ValueWatch } from "../watch.js";
 import { convertValues } from "./convert-values.js";
 
 /** Dtypes of values that are quantized. */
@@ -48,6 +50,7 @@ export const isConvertible = (from: FileDType, to: FileDType, requantize: boolea
 /**
  * A tensor in another dtype: float32 converted row by row, as ggml does.
  * @param importance  of the columns, or of the columns of each matrix
+ * @param watch  watches what becomes of the values
  */
 export function convertTensor(
   where: string,
@@ -55,10 +58,12 @@ export function convertTensor(
   tensor: FileTensor,
   dtype: FileDType,
   importance?: Float32Array,
+  watch?: ValueWatch,
 ): WritableTensor {
   const { name, shape } = tensor;
   if (tensor.dtype === dtype) return tensor;
-  const bytes = (): AsyncGenerator<Uint8Array> => convert(where, core, tensor, dtype, importance);
+  const bytes = (): AsyncGenerator<Uint8Array> =>
+    convert(where, core, tensor, dtype, importance, watch);
   return { name, shape, dtype, bytes };
 }
 
@@ -68,7 +73,9 @@ async function* convert(
   tensor: FileTensor,
   dtype: FileDType,
   importance: Float32Array | undefined,
+  watch: ValueWatch | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  watch?.restart();
   const source = valuesOfFile(where, core, tensor);
   for await (const { run, values } of readRuns(source, runsOf(tensor.shape, importance))) {
     let converted: Uint8Array;
@@ -76,6 +83,11 @@ async function* convert(
       converted = convertValues(core, values, dtype, run.importance);
     } catch (error) {
       throw located(where, error, tensor.name, values, run.begin);
+    }
+    // Scales that are not finite are refused.
+    if (watch?.needs()) {
+      const written = new Float32Array(values.length);
+      watch.see(values, decodeTile(core, dtype, converted, written));
     }
     yield converted;
   }

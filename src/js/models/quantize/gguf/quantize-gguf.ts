@@ -7,6 +7,7 @@ import type { FileDType } from "../../../formats/dtypes.js";
 import type { GGUFEntry } from "../../../formats/gguf/types.js";
 import { type GGUFLayout, layoutGGUF } from "../../../formats/gguf/write.js";
 import { compareText, type FileTensor, type WritableTensor } from "../../../formats/source.js";
+import type { ValueWatch } from "../watch.js";
 import { convertTensor, isConvertible } from "./convert.js";
 import { type FileType, guessFileType } from "./file-types.js";
 import { type Importance, importanceOf } from "./importance.js";
@@ -53,7 +54,11 @@ export interface LlamaQuantizeOptions {
   readonly importance?: Importance | undefined;
   /** Convert weights that are quantized already, as llama-quantize --allow-requantize. */
   readonly requantize?: boolean;
+  /** Watches the values of a weight. */
+  readonly watch?: WatchOf;
 }
+
+type WatchOf = (name: string) => ValueWatch;
 
 /**
  * The file that llama-quantize writes, byte for byte.
@@ -69,6 +74,7 @@ export function llamaQuantize(
 ): GGUFConversion {
   const { pure = false, tokenEmbedding, output, importance, requantize = false } = options;
   const { overrides = [] } = options;
+  const watch = fieldOf(options, "watch");
   const sources = [...tensors.values()].sort(byLayer);
   const hasImportance = importance !== undefined;
   const own = { fileType, pure, tokenEmbedding, output, overrides, hasImportance };
@@ -77,7 +83,7 @@ export function llamaQuantize(
   const converted = sources.map((source, i) => {
     const { dtype } = choices[i];
     const weights = importanceFor(where, importance, source, dtype, fileType);
-    return trimmed(convertOne(where, core, source, choices[i], weights, requantize));
+    return trimmed(convertOne(where, core, source, choices[i], weights, requantize, watch));
   });
   const number = fileType.number ?? numberOf(metadata, sources);
   const keys = quantizedKeys(metadata, number, importance);
@@ -117,6 +123,7 @@ export function convertGGUF(
   choose: (tensor: FileTensor) => TensorChoice,
   importance?: Importance,
   requantize = false,
+  watch?: WatchOf,
 ): GGUFConversion {
   const converted = Array.from(tensors.values(), (source) => {
     const choice = choose(source);
@@ -124,7 +131,7 @@ export function convertGGUF(
       choice.dtype === source.dtype
         ? undefined
         : importanceOf(where, importance, source.name, source.shape);
-    return convertOne(where, core, source, choice, weights, requantize);
+    return convertOne(where, core, source, choice, weights, requantize, watch);
   });
   const number = guessFileType(weightTypes(converted));
   const keys = quantizedKeys(metadata, number, importance);
@@ -142,6 +149,7 @@ function convertOne(
   choice: TensorChoice,
   importance: Float32Array | undefined,
   requantize: boolean,
+  watch: WatchOf | undefined,
 ): ConvertedTensor {
   const { dtype } = choice;
   const reason = fieldOf(choice, "reason");
@@ -151,7 +159,7 @@ function convertOne(
     const problem = `tensor ${JSON.stringify(source.name)} has dtype ${source.dtype}, which is not converted to ${dtype}${hint}`;
     throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
   }
-  const tensor = convertTensor(where, core, source, dtype, importance);
+  const tensor = convertTensor(where, core, source, dtype, importance, watch?.(source.name));
   const zeros = importance?.reduce((count, weight) => count + Number(weight === 0), 0) ?? 0;
   return {
     ...{ source, tensor, ...(reason !== undefined && { reason }) },

@@ -59,7 +59,7 @@ export const writeGguf: Writer = async (job) => {
   const typeOf = (name: string, given: unknown): FileDType | undefined =>
     given === undefined ? undefined : parseTensorType(where, `options.${name}`, given);
   const conversion = llamaQuantize(where, core, document.gguf, fileType, {
-    ...{ pure, importance, requantize: job.requantize },
+    ...{ pure, importance, requantize: job.requantize, watch: (name) => job.watch(name) },
     tokenEmbedding: typeOf("tokenEmbeddingType", tokenEmbeddingType),
     output: typeOf("outputTensorType", outputTensorType),
     overrides: readOverrides(where, tensorTypes),
@@ -149,6 +149,7 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
     choose,
     importance,
     job.requantize,
+    (name) => job.watch(name),
   );
   const notes = isContainer
     ? ["A container of weights: no engine runs it as a language model."]

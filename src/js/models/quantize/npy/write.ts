@@ -73,7 +73,7 @@ function partsOf(
       throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
     }
     const part = isHalf
-      ? toHalf(file, values, "float16")
+      ? toHalf(file, values, "float16", job.watch(name))
       : isPlain
         ? keep(file)
         : convert(file, values, tensor.dtype);

@@ -11,6 +11,7 @@ import { transposed } from "../../weights/rows.js";
 import { allValues, gatherRuns, type Run, type Values } from "../../weights/values.js";
 import { type Axes3, viewOfOnnx } from "../../weights/view.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
+import { watchedEncoder } from "../watch.js";
 import { MOST_SCALES, valuesOfWeight } from "./codes.js";
 import {
   bitsOf,
@@ -115,9 +116,10 @@ export const packedBlocks: Form = {
     const isNative = bitsOf(scheme) === bits && scheme.search === "minmax";
     const rule = isNative && !isOnlyLookUp ? "ort" : "own";
     const encoder = nbitsEncoder(core, scheme, bits, rule, tensor.dtype as ScaleDType);
+    const watched = watchedEncoder(encoder, context.watch);
     const pack = (): AsyncGenerator<PackedRows, void, undefined> =>
       packed(context, bits, block, (values, columns) =>
-        packRows(encoder, values, columns, bits, block, scheme.isAffine),
+        packRows(watched, values, columns, bits, block, scheme.isAffine),
       );
 
     // Scales are written behind the codes, unless they are too many to be held.
@@ -137,6 +139,7 @@ export const packedBlocks: Form = {
       ...{ name: names.codes, dtype: "uint8", shape: codeShape },
       bytes: async function* () {
         rewriter.hold(holder);
+        context.watch.restart();
         const own: QParamRows[] = [];
         const isHeld = outputs * blocks <= MOST_SCALES;
         for await (const { codes, scales, zeroPoints } of pack()) {

@@ -4,7 +4,8 @@ import type { HalfType } from "../../../base/halves.js";
 import type { KeptCore } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import { allValues, floatsOf, valuesOfFile } from "../../weights/values.js";
-import { encodeFloats } from "../halves.js";
+import { encodeFloats, roundInPlace } from "../halves.js";
+import type { ValueWatch } from "../watch.js";
 import { DATA_TYPE } from "./form.js";
 import type { Rewriter } from "./rewrite.js";
 
@@ -31,15 +32,19 @@ export function writeHalf(
   dtype: HalfType,
   core: KeptCore,
   onWritten: () => void,
+  watch: ValueWatch,
 ): number {
   const { graph, name } = weight.value;
   const { shape } = weight.tensor;
   const bytes = rewriter.addTensor(graph, {
     ...{ name, dtype, shape },
     async *bytes() {
+      watch.restart();
       const values = valuesOfFile("quantizeModel", core, weight.tensor);
       for await (const slab of allValues(values)) {
-        yield encodeFloats(floatsOf(slab).slice(), dtype);
+        const own = floatsOf(slab).slice();
+        watch.see(slab, roundInPlace(own, dtype));
+        yield encodeFloats(own, dtype);
       }
       onWritten();
     },

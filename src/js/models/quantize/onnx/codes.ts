@@ -4,6 +4,7 @@ import { newArray } from "../../../base/typed-arrays.js";
 import type { Core } from "../../../core/core.js";
 import { runOn } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
+import { dequantize } from "../../../quantize/dequantize.js";
 import { quantize } from "../../../quantize/quantize.js";
 import type { QuantizedTensor } from "../../../quantize/quantized-tensor.js";
 import { rangesOf as sliceRangesOf } from "../../../tensor/range.js";
@@ -23,6 +24,7 @@ import {
   valuesOfFile,
 } from "../../weights/values.js";
 import { type Axes3, axesAround, type Slices, viewOfOnnx } from "../../weights/view.js";
+import type { ValueWatch } from "../watch.js";
 
 /** Codes below 16 bits, one each. */
 export type CodeArray = Int8Array | Uint8Array;
@@ -58,6 +60,8 @@ export class WeightCoder {
     /** Called before anything is read. */
     readonly hold: (self: WeightCoder) => void,
     readonly core: Core,
+    /** Watches what becomes of the values. */
+    readonly watch?: ValueWatch,
   ) {
     const view = viewOfOnnx(weight);
     this.view = view.aroundInputs;
@@ -132,6 +136,7 @@ export class WeightCoder {
   }
 
   #pieces(): AsyncGenerator<Piece, void, undefined> {
+    this.watch?.restart();
     return this.scheme.granularity === "group" ? this.#groupPieces() : this.#sharedPieces();
   }
 
@@ -144,14 +149,16 @@ export class WeightCoder {
       const rows = Math.max(1, Math.floor(SLAB_VALUES / inputs));
       for await (const values of allValues(this.values, undefined, rows * inputs)) {
         const shape = [values.length / inputs, inputs];
-        yield arraysOf(quantizeAs(this.scheme, values, shape, slices, this.core));
+        const q = quantizeAs(this.scheme, values, shape, slices, this.core);
+        yield arraysOf(this.#seen(values, q));
       }
       return;
     }
     // A group is some rows of the file, and a column of them has a scale.
     for await (const { run, values } of readRuns(this.values, runsOfInputs(this.view, groupSize))) {
       const shape = [run.inputs, inner];
-      yield arraysOf(quantizeAs(this.scheme, values, shape, { axis: 1 }, this.core));
+      const q = quantizeAs(this.scheme, values, shape, { axis: 1 }, this.core);
+      yield arraysOf(this.#seen(values, q));
     }
   }
 
@@ -160,8 +167,8 @@ export class WeightCoder {
     const qparams = await this.#sharedQParams();
     if (this.scheme.granularity === "tensor") {
       for await (const values of allValues(this.values)) {
-        const codes = quantizeBy(this.scheme, values, [values.length], qparams, this.core);
-        yield { ...qparams, codes };
+        const q = quantizeBy(this.scheme, values, [values.length], qparams, this.core);
+        yield { ...qparams, codes: this.#seen(values, q).data as CodeArray };
       }
       return;
     }
@@ -172,8 +179,16 @@ export class WeightCoder {
         scales: qparams.scales.subarray(first, first + shape[1]),
         zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
       };
-      yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part, this.core) };
+      const q = quantizeBy(this.scheme, values, shape, part, this.core);
+      yield { ...qparams, codes: this.#seen(values, q).data as CodeArray };
     }
+  }
+
+  #seen(values: Values, q: QuantizedTensor): QuantizedTensor {
+    if (this.watch?.needs(arraysOf(q).scales)) {
+      this.watch.see(values, runOn(this.core, () => dequantize(q)).data);
+    }
+    return q;
   }
 
   /** The weight with its channels in the middle; all of it for a tensor. */
@@ -333,14 +348,14 @@ export function quantizeAs(
   return runOn(core, () => quantize(x, options as never)) as unknown as QuantizedTensor;
 }
 
-/** Codes of values with qparams that are known. */
+/** Values quantized with qparams that are known. */
 function quantizeBy(
   { dtype }: LinearScheme,
   values: Values,
   shape: readonly number[],
   { scales, zeroPoints }: QParamArrays,
   core: Core,
-): CodeArray {
+): QuantizedTensor {
   const own = [1, scales.length, 1];
   const options =
     shape.length === 1
@@ -351,7 +366,7 @@ function quantizeBy(
           zeroPoint: { data: zeroPoints, shape: [...own] },
         };
   const x = tensorOf(values, shape);
-  return runOn(core, () => quantize(x, options as never)).data as CodeArray;
+  return runOn(core, () => quantize(x, options as never)) as unknown as QuantizedTensor;
 }
 
 /** Codes and qparams of a quantized tensor as arrays. */

@@ -9,6 +9,7 @@ import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import type { ByteStream } from "../../../formats/source.js";
 import type { LinearScheme } from "../../scheme.js";
 import type { FileEncoder } from "../../weights/slices.js";
+import type { ValueWatch } from "../watch.js";
 import { type CodeArray, WeightCoder } from "./codes.js";
 import type { Rewriter } from "./rewrite.js";
 
@@ -21,6 +22,8 @@ export interface FormContext {
   readonly scheme: LinearScheme;
   /** Called with the weight's coder when its codes were written. */
   readonly onWritten: () => void;
+  /** Watches what becomes of the values. */
+  readonly watch: ValueWatch;
 }
 
 /** A way to store a quantized weight, and to compute with it. */
@@ -158,9 +161,9 @@ export async function* codeBytes(
 }
 
 /** The quantizer of a context. */
-export function coderOf({ core, rewriter, weight, scheme, onWritten }: FormContext) {
+export function coderOf({ core, rewriter, weight, scheme, onWritten, watch }: FormContext) {
   const hold = (self: WeightCoder): void => rewriter.hold(self);
-  const coder = new WeightCoder(weight, scheme, hold, core("quantizeModel"));
+  const coder = new WeightCoder(weight, scheme, hold, core("quantizeModel"), watch);
   async function* codes(): AsyncGenerator<CodeArray, void, undefined> {
     yield* coder.codes();
     onWritten();

@@ -8,22 +8,25 @@ import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights, type OnnxWeight, type OnnxWeights } from "../../../formats/onnx/weights.js";
 import { unsupported } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
+import type { ModelDocument } from "../../open/document.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { Scheme } from "../../scheme.js";
 import type { FileEncoder } from "../../weights/slices.js";
 import { outputFormatsOf } from "../formats.js";
+import { isReadableQuantized, LEFT_OUT } from "../requantize.js";
 import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
 import { checkTarget, chooseForm, formsFor, notesOf, type OnnxTarget } from "./choose.js";
 import { TRANSFORMERS_JS } from "./dtypes.js";
 import { dynamicProduct } from "./dynamic.js";
+import { floatModel } from "./float-model.js";
 import type { Form, FormContext, FormNote } from "./form.js";
 import { Rewriter, type RewrittenModel } from "./rewrite.js";
 import { nameNotes, namesFor, suffixOf } from "./transformers-js.js";
 import { verifyOutputs } from "./verify.js";
 
 /** Progress of the streams at hand: codes report the weight that they were made of. */
-interface Watch {
+interface StreamProgress {
   advance: ((bytes: number, name: string) => void) | undefined;
 }
 
@@ -36,12 +39,59 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     const others = `options.format can be ${outputFormatsOf(model).join(", ")}`;
     throw unsupported(where, 0, "an ONNX model to write one", `${found}; ${others}`);
   }
-  const { onnx } = document;
+  // Weights that are quantized again are float first; those that no form takes stay as they are.
+  const refused = new Map<string, string>();
+  for (;;) {
+    const again = againOf(job).filter((name) => !refused.has(name));
+    const given = [where, model, document.onnx, again, document.openExternal] as const;
+    const float = await floatModel(...given);
+    for (const [name, reason] of float.refused) refused.set(name, reason);
+    const written = await rewriteModel(job, target, float.onnx, refused);
+    const kept = written.rows.filter(
+      ({ name, scheme }) => scheme === "keep" && again.includes(name),
+    );
+    const isNew = kept.filter(({ name }) => !refused.has(name));
+    for (const { name, reason = "" } of isNew) refused.set(name, reason);
+    if (isNew.length === 0) return await finish(job, target, document.onnx, written);
+  }
+}
+
+/** Names of the weights that are to be quantized again. */
+function againOf({ model, requantize, assign }: Job): string[] {
+  if (!requantize) return [];
+  const own = [...model.tensors.values()].filter(isReadableQuantized);
+  return own.filter((tensor) => assign(tensor).scheme.kind !== "keep").map(({ name }) => name);
+}
+
+/** A job whose model is one of ONNX. */
+type OnnxJob = Job & { readonly document: Extract<ModelDocument, { format: "onnx" }> };
+
+/** A model whose weights have their forms. */
+interface Rewritten {
+  readonly onnx: OnnxModel;
+  readonly rewriter: Rewriter;
+  readonly rows: readonly QuantizedRow[];
+  readonly encoders: ReadonlyMap<string, FileEncoder>;
+  readonly schemes: ReadonlyMap<string, Scheme>;
+  /** How many weights have each form. */
+  readonly used: ReadonlyMap<string, number>;
+  readonly progress: StreamProgress;
+}
+
+/** @param refused  why weights stay quantized, by name */
+async function rewriteModel(
+  job: Job,
+  target: OnnxTarget,
+  onnx: OnnxModel,
+  refused: ReadonlyMap<string, string>,
+): Promise<Rewritten> {
+  const { model, document, activations } = job as OnnxJob;
   const found = await findWeights(onnx);
   const rewriter = new Rewriter(onnx, found);
-  const { activations } = job;
+  // Notes use the names of all weights.
+  for (const name of model.tensors.keys()) found.values.names.add(name);
   const forms = formsFor(target, activations, floatBytes(found));
-  const watch: Watch = { advance: undefined };
+  const progress: StreamProgress = { advance: undefined };
   const rows: QuantizedRow[] = [];
   const used = new Map<string, number>();
   const encoders = new Map<string, FileEncoder>();
@@ -51,16 +101,22 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     const keep = (reason: string): QuantizedRow => ({
       ...{ name, from, scheme: "keep", bytesBefore, bytesAfter: bytesBefore, reason },
     });
-    const assigned = planned(job, found, tensor);
+    if (document.onnx.tensors.has(name) && !onnx.tensors.has(name)) {
+      const left = { name, from, scheme: LEFT_OUT, bytesBefore, bytesAfter: 0 };
+      rows.push({ ...left, reason: "of a weight that is quantized again" });
+      continue;
+    }
+    const assigned = planned(job, found, tensor, refused);
     if (typeof assigned === "string") {
       rows.push(keep(assigned));
       continue;
     }
     const { weight, scheme } = assigned;
     const reason = fieldOf(assigned, "reason");
-    const onWritten = (): void => watch.advance?.(bytesBefore, name);
+    const onWritten = (): void => progress.advance?.(bytesBefore, name);
     const addedBefore = rewriter.addedBytes;
-    const written = rewriteWeight({ core: job.core, rewriter, weight, onWritten }, scheme, forms);
+    const context = { core: job.core, rewriter, weight, onWritten, watch: job.watch(name) };
+    const written = rewriteWeight(context, scheme, forms);
     if (typeof written === "string") {
       rows.push(keep(written));
       continue;
@@ -79,9 +135,20 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     const own = { name, from, scheme: scheme.name, bytesBefore, bytesAfter, headerBytes, form };
     rows.push({ ...own, ...told });
   }
+  return { onnx, rewriter, rows, encoders, schemes, used, progress };
+}
+
+/** The files of a model. */
+async function finish(
+  job: Job,
+  target: OnnxTarget,
+  original: OnnxModel,
+  { onnx, rewriter, rows, encoders, schemes, used, progress }: Rewritten,
+): Promise<Written> {
+  const { where, document, activations } = job;
   const names = namesOf(job, document.fileName, target, rows, schemes);
   const rewritten = rewriter.finish(names.external);
-  const files = filesOf(job, onnx, names, rewritten, watch);
+  const files = filesOf(job, onnx, names, rewritten, progress);
   const notes = [
     ...notesOf(target, used, activations),
     ...(target === TRANSFORMERS_JS ? nameNotes(document.fileName) : []),
@@ -90,7 +157,14 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const written = { target, files, rows, notes, encoders };
   if (job.verifyWith === undefined) return written;
   const { verifyWith, verifyInputs, verifySizes } = job;
-  const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs, verifySizes);
+  const outputs = await verifyOutputs(
+    where,
+    original,
+    files,
+    verifyWith,
+    verifyInputs,
+    verifySizes,
+  );
   return { ...written, outputs };
 }
 
@@ -120,11 +194,12 @@ function rewriteWeight(
   scheme: WeightScheme,
   forms: readonly Form[],
 ): RewrittenWeight | string {
-  const { rewriter, weight, core, onWritten } = given;
+  const { rewriter, weight, core, onWritten, watch } = given;
   if (scheme.kind === "half") {
     const refused = refuseHalf(rewriter, weight, scheme.name);
     if (refused !== undefined) return refused;
-    return { form: CAST, bytesAfter: writeHalf(rewriter, weight, scheme.name, core, onWritten) };
+    const bytesAfter = writeHalf(rewriter, weight, scheme.name, core, onWritten, watch);
+    return { form: CAST, bytesAfter };
   }
   const context: FormContext = { ...given, scheme };
   const form = chooseForm(forms, context);
@@ -197,11 +272,13 @@ function planned(
   job: Job,
   { weights, reasons }: OnnxWeights,
   tensor: ModelTensor,
+  refused: ReadonlyMap<string, string>,
 ): { weight: OnnxWeight; scheme: WeightScheme; reason?: string } | string {
   const { scheme, reason } = ownFields(job.assign(tensor)) as unknown as Assignment;
   if (scheme.kind === "keep") return reason ?? "scheme keep";
   const weight = weights.get(tensor.name);
-  if (tensor.isQuantized) return "quantized by operators of the graph, which ONNX files keep";
+  const kept = refused.get(tensor.name);
+  if (kept !== undefined) return kept;
   if (weight === undefined) return reasons.get(tensor.name) ?? "no weight";
   if (scheme.kind === "block") return `ONNX has no blocks of ${scheme.name}`;
   return reason === undefined ? { weight, scheme } : { weight, scheme, reason };
@@ -220,7 +297,7 @@ function filesOf(
   { source }: OnnxModel,
   { folder, model: name, external: externalName }: FileNames,
   { model, external }: RewrittenModel,
-  watch: Watch,
+  progress: StreamProgress,
 ): OutputFile[] {
   const fileOf = (file: string, inputBytes: number, { byteLength, parts }: FileContent) =>
     job.file({
@@ -229,7 +306,7 @@ function filesOf(
         byteLength: part.byteLength,
         inputBytes: Math.floor((inputBytes * part.byteLength) / byteLength),
         chunks(advance) {
-          watch.advance = advance;
+          progress.advance = advance;
           return part.bytes();
         },
       })),

@@ -277,7 +277,7 @@ const newNames = (
 ): readonly string[] => inputs.map((name) => names?.get(name) ?? name);
 
 /** A node with other names of inputs. Its attributes keep their bytes. */
-function renamed(
+export function renamed(
   { source }: OnnxModel,
   node: OnnxNode,
   names: ReadonlyMap<string, string>,

@@ -30,7 +30,8 @@ import type {
   Writer,
   Written,
 } from "../types.js";
-import { convert, keep, toHalf } from "../unquantized.js";
+import { convert, keep, restarting, toHalf } from "../unquantized.js";
+import { watchedEncoder } from "../watch.js";
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig, removeQuantization } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
@@ -201,14 +202,16 @@ function entryOf(
   if (kind === "half") {
     const { scheme } = decision;
     if (dtype === scheme.name) return kept(`${dtype} already`);
-    return done([toHalf(file, values, scheme.name)], scheme.name, reason);
+    return done([toHalf(file, values, scheme.name, job.watch(name))], scheme.name, reason);
   }
   const { scheme, groups, view } = decision;
   const encoder = layout.encoderOf(tensor, scheme);
   if (isOfFile(encoder)) encoders.set(name, encoder);
-  const source = { values, groups, encoder, held, inputBytes: tensor.byteLength };
-  const parts = layout.parts({ tensor, scheme, view, source }, claim);
-  return done(parts, scheme.name, reason, scheme);
+  const watch = job.watch(name);
+  const watched = watchedEncoder(encoder, watch);
+  const source = { values, groups, encoder: watched, held, inputBytes: tensor.byteLength };
+  const [codes, ...others] = layout.parts({ tensor, scheme, view, source }, claim);
+  return done([restarting(codes, watch), ...others], scheme.name, reason, scheme);
 }
 
 type HalfScheme = Extract<Scheme, { kind: "half" }>;

@@ -1,0 +1,111 @@
+// What becomes of the values of a weight while its file is streamed: all zero, or not finite, by the scales and float types
+// of the form; and the error of weights that are rounded twice.
+
+import { fieldOf } from "../../base/fields.js";
+import {
+  type Encoder,
+  type FileEncoder,
+  type Groups,
+  groupsPerRow,
+  type Params,
+} from "../weights/slices.js";
+import { floatsOf, type Values } from "../weights/values.js";
+
+type Codes = Uint8Array | Int8Array;
+
+/** Scales above may give values that float16 does not hold, with codes of 8 bits. */
+const LARGE_SCALE = 2 ** 7;
+
+/** Watches the values of one weight, and those that the file has in their place. */
+export class ValueWatch {
+  #hasValue = false;
+  #hasWritten = false;
+  #isNonFinite = false;
+  #signal = 0;
+  #noise = 0;
+
+  /** @param isMeasured  whether the error is measured, too, for which all values are restored */
+  constructor(readonly isMeasured: boolean) {}
+
+  /** Forgets what was seen: the weight is streamed again. */
+  restart(): void {
+    this.#hasValue = false;
+    this.#hasWritten = false;
+    this.#isNonFinite = false;
+    this.#signal = 0;
+    this.#noise = 0;
+  }
+
+  /** What the file has in place of values that are neither all zero nor infinite; undefined if that is nothing of these. */
+  get loss(): "zero" | "not finite" | undefined {
+    if (this.#isNonFinite) return "not finite";
+    return this.#hasValue && !this.#hasWritten ? "zero" : undefined;
+  }
+
+  /** SQNR in dB of the written values; undefined if it was not measured. */
+  get sqnr(): number | undefined {
+    if (!this.isMeasured || !this.#hasValue) return undefined;
+    return this.#noise === 0 ? Infinity : 10 * Math.log10(this.#signal / this.#noise);
+  }
+
+  /** Whether values that are written with these scales and offsets have to be seen. */
+  needs(...numbers: readonly ArrayLike<number>[]): boolean {
+    if (this.isMeasured || !this.#hasWritten) return true;
+    for (const own of numbers) {
+      for (let i = 0; i < own.length; i++) if (!(Math.abs(own[i]) < LARGE_SCALE)) return true;
+    }
+    return false;
+  }
+
+  /** Takes values, and those that the file has in their place. */
+  see(given: Values, written: Float32Array): void {
+    const values = this.isMeasured || !this.#hasValue ? floatsOf(given) : undefined;
+    this.#hasValue ||= values?.some((value) => value !== 0) === true;
+    let sum = 0;
+    for (let i = 0; i < written.length; i++) {
+      const value = written[i];
+      if (value !== 0) this.#hasWritten = true;
+      sum += value * 0;
+    }
+    if (sum !== 0) {
+      const before = floatsOf(given);
+      this.#isNonFinite ||= written.some(
+        (value, i) => !Number.isFinite(value) && Number.isFinite(before[i]),
+      );
+    }
+    if (!this.isMeasured || values === undefined) return;
+    for (let i = 0; i < written.length; i++) {
+      this.#signal += values[i] ** 2;
+      this.#noise += (values[i] - written[i]) ** 2;
+    }
+  }
+}
+
+/** An encoder whose values are watched. */
+export function watchedEncoder<E extends Encoder | FileEncoder>(encoder: E, watch: ValueWatch): E {
+  const restore = fieldOf(encoder as FileEncoder, "restore") ?? restoreLinear;
+  return {
+    ...encoder,
+    encode(values: Values, groups: Groups, params: Params): Codes {
+      const codes = encoder.encode(values, groups, params);
+      const offsets = params.zero instanceof Float32Array ? [params.zero] : [];
+      if (watch.needs(params.scale, ...offsets)) watch.see(values, restore(codes, groups, params));
+      return codes;
+    },
+  };
+}
+
+/** (code - zero point) * scale of each value, as `dequantize` has it. */
+function restoreLinear(codes: Codes, groups: Groups, { scale, zero }: Params): Float32Array {
+  const { columns, groupSize } = groups;
+  const height = fieldOf(groups, "height");
+  const perRow = groupsPerRow(groups);
+  const values = new Float32Array(codes.length);
+  for (let i = 0; i < values.length; i++) {
+    const column = i % columns;
+    const row = (i - column) / columns;
+    const group = height === undefined ? row * perRow + Math.floor(column / groupSize) : column;
+    values[i] = (codes[i] - zero[group]) * scale[group];
+  }
+  return values;
+}
