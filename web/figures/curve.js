@@ -1,9 +1,8 @@
 // A small line chart of one error against one choice: its points, the least of them, and the current one.
 
-import { scaleLinear, scaleLog } from "d3-scale";
 import { formatNumber } from "../shell/drawing/numbers.js";
-import { h } from "../shell/drawing/tree.js";
-import { drawing, line, round, text } from "./parts.js";
+import { axis, levels, linear, lineThrough, logarithmic } from "./chart.js";
+import { dot, drawing, line, text } from "./parts.js";
 
 /**
  * @typedef {object} Curve
@@ -36,30 +35,27 @@ export function curveDrawing(curve, width, height) {
   const hasSecondLine = ticks.some(([, , below]) => below);
   const bottom = height - (hasSecondLine ? 54 : 40);
   const down = downOf(curve, bottom);
-  const levels = down.ticks(4).filter(isRound(curve.isLog));
-  const left = 12 + LETTER * Math.max(3, ...levels.map((tick) => formatNumber(tick).length));
+  const heights = down.ticks(4).filter(isRound(curve.isLog));
+  const left = 12 + LETTER * Math.max(3, ...heights.map((tick) => formatNumber(tick).length));
   const across = acrossOf(curve, left, width - RIGHT);
-  const path = (/** @type {{ x: number, y: number }[]} */ list) =>
-    list
-      .filter((point) => Number.isFinite(point.y))
-      .map((point) => `${round(across(point.x))},${round(down(point.y))}`)
-      .join(" ");
   const at = (/** @type {number | undefined} */ place) =>
     place === undefined ? undefined : points.find((point) => point.x === place);
   const [best, current] = [at(curve.best), at(curve.current)];
   const step = Math.ceil((ticks.length * (hasSecondLine ? 50 : 34)) / (width - left - RIGHT));
   const { reference } = curve;
   const color = curve.isError ? "is-error" : "is-quality";
+  const mark = (
+    /** @type {{ x: number, y: number }} */ at,
+    /** @type {number} */ r,
+    className = "curve-mark",
+  ) => dot(across(at.x), down(at.y), r, `${className} ${color}`);
   return drawing(
     width,
     height,
     label,
     text(0, 12, y, "tick"),
-    levels.map((tick) => [
-      line(left, down(tick), width - RIGHT, down(tick), "grid"),
-      text(left - 6, down(tick) + 4, formatNumber(tick), "tick", "end"),
-    ]),
-    line(left, bottom, width - RIGHT, bottom, "axis"),
+    levels(down, heights, [left, width - RIGHT]),
+    axis([left, width - RIGHT], bottom),
     ticks
       .filter((_, i) => i % step === 0)
       .map(([place, above, below]) => [
@@ -82,7 +78,7 @@ export function curveDrawing(curve, width, height) {
       const first = other.points[0];
       const end = down(last.y) < bottom - 4 && down(last.y) < down(first.y) ? last : first;
       return [
-        h("polyline", { class: `curve ${other.class}`, points: path(other.points) }),
+        lineThrough(other.points, across, down, `curve ${other.class}`),
         text(
           across(end.x) + (end === first ? 6 : -4),
           Math.max(TOP + 8, down(end.y) - 8),
@@ -92,36 +88,15 @@ export function curveDrawing(curve, width, height) {
         ),
       ];
     }),
-    h("polyline", { class: `curve ${color}`, points: path(points) }),
+    lineThrough(points, across, down, `curve ${color}`),
     (curve.isEven || curve.hasMarks) &&
-      points
-        .filter((point) => Number.isFinite(point.y))
-        .map((point) =>
-          h("circle", {
-            class: `curve-mark ${color}`,
-            cx: round(across(point.x)),
-            cy: round(down(point.y)),
-            r: 3.5,
-          }),
-        ),
+      points.filter((point) => Number.isFinite(point.y)).map((point) => mark(point, 3.5)),
     best &&
       Number.isFinite(best.y) && [
         line(across(best.x), down(best.y), across(best.x), bottom, "drop"),
-        h("circle", {
-          class: `curve-mark ${color}`,
-          cx: round(across(best.x)),
-          cy: round(down(best.y)),
-          r: 4,
-        }),
+        mark(best, 4),
       ],
-    current &&
-      Number.isFinite(current.y) &&
-      h("circle", {
-        class: `curve-now ${color}`,
-        cx: round(across(current.x)),
-        cy: round(down(current.y)),
-        r: 6,
-      }),
+    current && Number.isFinite(current.y) && mark(current, 6, "curve-now"),
   );
 }
 
@@ -135,18 +110,14 @@ function acrossOf({ points, isEven, ticks = [] }, left, right) {
   const range = /** @type {[number, number]} */ ([left + 14, right - 14]);
   if (isEven) {
     const order = points.map((point) => point.x);
-    const scale = scaleLinear()
-      .domain([0, Math.max(1, order.length - 1)])
-      .range(range);
+    const scale = linear([0, Math.max(1, order.length - 1)], range);
     return (value) => {
       const index = order.indexOf(value);
       return scale(index < 0 ? 0 : index);
     };
   }
   const places = [...points.map((point) => point.x), ...ticks.map(([place]) => place)];
-  return scaleLinear()
-    .domain([Math.min(...places), Math.max(...places)])
-    .range(range);
+  return linear([Math.min(...places), Math.max(...places)], range);
 }
 
 /**
@@ -158,10 +129,9 @@ function downOf({ points, others = [], isLog, reference }, bottom) {
   if (reference) all.push(reference.from[1], reference.to[1]);
   const finite = all.filter((value) => Number.isFinite(value) && (!isLog || value > 0));
   const [least, most] = finite.length > 0 ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
-  const scale = isLog ? scaleLog() : scaleLinear();
   const low = isLog ? least / 1.3 : Math.min(0, least);
-  const domain = most > low ? [low, most] : [low - 1, low + 1];
-  return scale.domain(domain).nice().range([bottom, TOP]);
+  const domain = /** @type {[number, number]} */ (most > low ? [low, most] : [low - 1, low + 1]);
+  return (isLog ? logarithmic : linear)(domain, [bottom, TOP]).nice();
 }
 
 /** Of a logarithmic axis, powers of ten only. @param {boolean | undefined} isLog */

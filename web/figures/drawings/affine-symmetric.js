@@ -1,8 +1,8 @@
 // The same data under a symmetric and an affine range, wherever the reader moves it.
 
-import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
+import { linear } from "../chart.js";
 import { dot, drawing, facts, line, samples, text } from "../parts.js";
 
 const base = samples(60, 5);
@@ -26,9 +26,7 @@ export const affineSymmetric = {
   draw({ shift }, zeropoint, width) {
     const values = base.map((value) => value / reach + Number(shift) / 100);
     const x = zeropoint.tensor(values);
-    const across = scaleLinear()
-      .domain([-2.05, 2.05])
-      .range([10, width - 10]);
+    const across = linear([-2.05, 2.05], [10, width - 10]);
     const schemes = /** @type {const} */ (["symmetric", "affine"]).map((scheme) => {
       const quantized = zeropoint.quantize(x, { dtype: "int4", scheme });
       const error = zeropoint.quantizationError(x, zeropoint.dequantize(quantized));

@@ -1,8 +1,8 @@
 // Scale and zero point by hand, on the course's own tensor: codes, errors and the reach of the codes.
 
-import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
+import { linear } from "../chart.js";
 import { closedFacts, dot, drawing, line, text } from "../parts.js";
 import { scrub } from "../scrub.js";
 
@@ -33,10 +33,7 @@ export const byHand = {
     const saturated = values.filter(
       (value) => value < low - scale / 2 || value > high + scale / 2,
     ).length;
-    const across = scaleLinear()
-      .domain([LEAST, MOST])
-      .range([10, width - 10])
-      .clamp(true);
+    const across = linear([LEAST, MOST], [10, width - 10]).clamp(true);
     const errorOf = (/** @type {number} */ i) =>
       formatNumber(Number((values[i] - restored.data[i]).toPrecision(4)));
     const step = Math.max(1, Math.ceil(3 / (across(scale) - across(0))));

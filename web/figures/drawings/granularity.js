@@ -1,8 +1,8 @@
 // Rows of very different size, under one scale for all and under one scale each.
 
-import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
+import { linear } from "../chart.js";
 import { dot, drawing, facts, line, samples, text, WIDE } from "../parts.js";
 
 const COLUMNS = 10;
@@ -100,9 +100,7 @@ function drawPanel({ title, scales, restored }, width, reaches) {
   return [
     text(0, 14, title, "label"),
     rows.map((row, i) => {
-      const across = scaleLinear()
-        .domain([-reaches[i], reaches[i]])
-        .range([8, width - 8]);
+      const across = linear([-reaches[i], reaches[i]], [8, width - 8]);
       const y = 52 + i * 64;
       const reach = Math.min(7, Math.floor(reaches[i] / scales[i]));
       return [

@@ -1,8 +1,8 @@
 // Some real numbers, the codes they get, and where the codes put them.
 
-import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
+import { linear } from "../chart.js";
 import { dot, drawing, facts, line, samples, text } from "../parts.js";
 
 const values = samples(28, 7).map((value) => 0.62 * value + 0.55);
@@ -49,9 +49,7 @@ export const journey = {
     const real = (/** @type {number} */ code) => (code - zeroPoint) * scale;
 
     const reach = Math.max(...values.map(Math.abs)) * 1.04;
-    const across = scaleLinear()
-      .domain([-reach, reach])
-      .range([14, width - 14]);
+    const across = linear([-reach, reach], [14, width - 14]);
     const used = new Set(quantized.data);
     const top = 46;
     const bottom = 178;

@@ -1,8 +1,8 @@
 // Feeds batches to three of the package's observers and draws their state after every batch.
 
-import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
+import { axis, bars, levels, linear, ticks } from "../chart.js";
 import { dot, drawing, facts, line, round, samples, text } from "../parts.js";
 
 const BATCHES = 12;
@@ -111,10 +111,8 @@ function rangesDrawing(seen, history, width) {
   const isNarrow = width < 330; // too narrow for the three names in one line
   const top = isNarrow ? 46 : 30;
   const bottom = 216;
-  const across = scaleLinear()
-    .domain([0.4, BATCHES + 0.6])
-    .range([34, width - 6]);
-  const down = scaleLinear().domain([LOW, HIGH]).range([bottom, top]);
+  const across = linear([0.4, BATCHES + 0.6], [34, width - 6]);
+  const down = linear([LOW, HIGH], [bottom, top]);
   const half = (across(1) - across(0)) / 2;
 
   /** @param {keyof Entry} kind */
@@ -140,12 +138,7 @@ function rangesDrawing(seen, history, width) {
     `After ${seen} of ${BATCHES} batches the min-max observer holds ${describe(last.minMax)}, the ` +
       `moving average ${describe(last.average)}, and the histogram observer chooses ` +
       `${describe(last.chosen)}. Batch ${OUTLIER + 1} has an outlier at 6.5.`,
-    down
-      .ticks(5)
-      .map((tick) => [
-        line(34, down(tick), width - 6, down(tick), "grid"),
-        text(28, down(tick) + 4, formatNumber(tick), "tick", "end"),
-      ]),
+    levels(down, down.ticks(5), [34, width - 6]),
     band("minMax"),
     band("average"),
     band("chosen"),
@@ -154,7 +147,11 @@ function rangesDrawing(seen, history, width) {
         dot(across(i + 1), down(value), 2.5, i < seen ? "real faint" : "real unseen"),
       ),
     ),
-    batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
+    ticks(
+      across,
+      [...batches.keys()].map((i) => i + 1),
+      bottom + 18,
+    ),
     text(across(6.5), bottom + 32, "batch", "tick", "middle"),
     // The gaps are those of wide letters.
     text(0, 14, "min-max", "label real"),
@@ -172,13 +169,8 @@ function rangesDrawing(seen, history, width) {
  */
 function histogramDrawing(seen, entry, { counts, min, max }, width) {
   const base = 112;
-  const across = scaleLinear()
-    .domain([LOW, HIGH])
-    .range([10, width - 10]);
-  const up = scaleLinear()
-    .domain([0, Math.max(...counts)])
-    .range([base, 26]);
-  const step = (max - min) / BINS;
+  const across = linear([LOW, HIGH], [10, width - 10]);
+  const up = linear([0, Math.max(...counts)], [base, 26]);
   const { chosen } = entry;
   const ranges = /** @type {const} */ ([
     ["minMax", entry.minMax],
@@ -197,19 +189,9 @@ function histogramDrawing(seen, entry, { counts, min, max }, width) {
       width: round(across(chosen.max) - across(chosen.min)),
       height: base - 22,
     }),
-    Array.from(counts, (count, i) =>
-      h("rect", {
-        class: "bin",
-        x: round(across(min + i * step)),
-        y: round(up(count)),
-        width: round(Math.max(0.5, across(min + step) - across(min) - 0.5)),
-        height: round(base - up(count)),
-      }),
-    ),
-    line(10, base, width - 10, base, "axis"),
-    across
-      .ticks(6)
-      .map((tick) => text(across(tick), base + 16, formatNumber(tick), "tick", "middle")),
+    h("path", { class: "bin", d: bars({ counts, low: min, high: max }, across, base, up) }),
+    axis([10, width - 10], base),
+    ticks(across, across.ticks(6), base + 16),
     text(10, 14, `${seen * SIZE} values counted`, "label"),
     ranges.map(([kind, range], i) => {
       const y = base + 32 + i * 12;

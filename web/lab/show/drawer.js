@@ -1,6 +1,7 @@
 // A cell in detail: histograms before and after, the worst rows, what the error can do to an output.
 
-import { scaleLinear } from "d3-scale";
+import { axis, bars, linear, ticks } from "../../figures/chart.js";
+import { drawing } from "../../figures/parts.js";
 import { shownNumber } from "../../measure/tables.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
@@ -29,52 +30,27 @@ const HEIGHT = 150;
  * @param {number} width  in pixels
  */
 function histograms(before, after, width) {
-  const x = scaleLinear()
-    .domain([before.min, before.max])
-    .range([10, width - 10]);
-  const bars = (
+  const x = linear([before.min, before.max], [10, width - 10]);
+  const middle = HEIGHT / 2 - 6;
+  const half = (
     /** @type {Histogram} */ { counts, min, max },
     /** @type {string} */ name,
-    /** @type {number} */ middle,
     /** @type {number} */ sign,
   ) => {
     const most = Math.max(1, ...Array.from(counts));
-    const step = (max - min) / counts.length;
-    return Array.from(counts, (count, i) => {
-      if (count === 0) return undefined;
-      // The root shows rare values, too.
-      const height = (HEIGHT / 2 - 16) * Math.sqrt(count / most);
-      const left = x(min + i * step);
-      return h("rect", {
-        class: name,
-        x: left.toFixed(2),
-        y: (sign < 0 ? middle - height : middle).toFixed(2),
-        width: Math.max(0.6, x(min + (i + 1) * step) - left - 0.4).toFixed(2),
-        height: height.toFixed(2),
-      });
-    });
+    // The root shows rare values, too.
+    const endOf = (/** @type {number} */ count) =>
+      middle + sign * (HEIGHT / 2 - 16) * Math.sqrt(count / most);
+    return h("path", { class: name, d: bars({ counts, low: min, high: max }, x, middle, endOf) });
   };
-  const middle = HEIGHT / 2 - 6;
-  return h(
-    "svg",
-    {
-      class: "detail-histogram",
-      viewBox: `0 0 ${width} ${HEIGHT}`,
-      role: "img",
-      "aria-label": `Histogram of the values from ${shownNumber(before.min)} to ${shownNumber(before.max)}${after ? ": original above, dequantized below" : ""}`,
-    },
-    bars(before, "is-real", middle, -1),
-    after ? bars(after, "is-code", middle, 1) : [],
-    h("path", { class: "detail-axis", d: `M10 ${middle}H${width - 10}` }),
-    x
-      .ticks(width < WIDEST / 2 ? 3 : 5)
-      .map((value) =>
-        h(
-          "text",
-          { x: x(value), y: HEIGHT - 2, "text-anchor": "middle" },
-          String(value).replace("-", "−"),
-        ),
-      ),
+  return drawing(
+    width,
+    HEIGHT,
+    `Histogram of the values from ${shownNumber(before.min)} to ${shownNumber(before.max)}${after ? ": original above, dequantized below" : ""}`,
+    half(before, "is-real", -1),
+    after && half(after, "is-code", 1),
+    axis([10, width - 10], middle),
+    ticks(x, x.ticks(width < WIDEST / 2 ? 3 : 5), HEIGHT - 2),
   );
 }
 

@@ -1,6 +1,7 @@
 // The size slider: a point of the frontier becomes a plan.
 
-import { scaleLinear, scaleLog } from "d3-scale";
+import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../figures/chart.js";
+import { drawing } from "../../figures/parts.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { placeLabels } from "./frontier-labels.js";
@@ -46,12 +47,12 @@ function chart(points, uniforms, current, width) {
   const errors = [...shown, ...uniforms.filter(({ error }) => error > 0)].map(({ error }) => error);
   const sizes = [...points, ...uniforms].map(({ bytes }) => bytes);
   if (errors.length < 2) return [];
-  const x = scaleLinear()
-    .domain([Math.min(...sizes), Math.max(...sizes)])
-    .range([MARGIN.left, width - MARGIN.right]);
-  const y = scaleLog()
-    .domain([Math.min(...errors), Math.max(...errors)])
-    .range([MARGIN.top, HEIGHT - MARGIN.bottom]);
+  const ends = /** @type {const} */ ([MARGIN.left, width - MARGIN.right]);
+  const bottom = HEIGHT - MARGIN.bottom;
+  const x = linear([Math.min(...sizes), Math.max(...sizes)], ends);
+  const y = logarithmic([Math.min(...errors), Math.max(...errors)], [MARGIN.top, bottom]);
+  /** Of decibels. */
+  const down = (/** @type {number} */ value) => y(10 ** (-value / 10));
   const placeOf = (/** @type {Point} */ { bytes, error }) => ({ x: x(bytes), y: y(error) });
   const line = shown.map(placeOf);
   const isNamed = width >= NAMED;
@@ -67,53 +68,17 @@ function chart(points, uniforms, current, width) {
     left: MARGIN.left,
     right: width,
     top: 0,
-    bottom: HEIGHT - MARGIN.bottom,
+    bottom,
   });
   const marker = current.error > 0 ? y(current.error) : MARGIN.top;
-  const drawn = h(
-    "svg",
-    {
-      class: "frontier",
-      viewBox: `0 0 ${width} ${HEIGHT}`,
-      role: "img",
-      "aria-label":
-        "Signal to noise against the size of the file: the line shows the best plan of each size, each circle one scheme for all layers",
-    },
-    x
-      .ticks(isNamed ? 5 : 3)
-      .map((value) =>
-        h(
-          "g",
-          { class: "frontier-tick" },
-          h("path", { d: `M${x(value)} ${HEIGHT - MARGIN.bottom}v5` }),
-          h("text", { x: x(value), y: HEIGHT - 12, "text-anchor": "middle" }, tickText(value)),
-        ),
-      ),
-    decibelTicks(y).map((value) =>
-      h(
-        "g",
-        { class: "frontier-tick" },
-        h("path", {
-          class: "frontier-rule",
-          d: `M${MARGIN.left} ${y(10 ** (-value / 10))}H${width - MARGIN.right}`,
-        }),
-        h(
-          "text",
-          { x: MARGIN.left - 8, y: y(10 ** (-value / 10)) + 4, "text-anchor": "end" },
-          `${value} dB`,
-        ),
-      ),
-    ),
-    h("path", {
-      class: "frontier-axis",
-      d: `M${MARGIN.left} ${HEIGHT - MARGIN.bottom}H${width - MARGIN.right}`,
-    }),
-    h("path", {
-      class: "frontier-line",
-      d: line
-        .map((to, i) => `${i === 0 ? "M" : "L"}${to.x.toFixed(1)} ${to.y.toFixed(1)}`)
-        .join(""),
-    }),
+  const drawn = drawing(
+    width,
+    HEIGHT,
+    "Signal to noise against the size of the file: the line shows the best plan of each size, each circle one scheme for all layers",
+    ticks(x, x.ticks(isNamed ? 5 : 3), HEIGHT - 12, tickText),
+    levels(down, decibelTicks(y), ends, (value) => `${value} dB`),
+    axis(ends, bottom),
+    lineThrough(line, Number, Number, "curve is-quality"),
     circles.map((circle, i) =>
       h(
         "g",

@@ -1,6 +1,6 @@
 // Draws how one number depends on another: a line for each series.
 
-import { scaleLinear } from "d3-scale";
+import { axis, levels, linear, ticks } from "../../figures/chart.js";
 import { drawing, line, round, text } from "../../figures/parts.js";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
@@ -41,15 +41,12 @@ export function linesFigure({ title, x, y, series, level }, room) {
   const isLabelled = width >= LABELLED && series.length > 1 && longest * LETTER < width / 3;
   const right = width - RIGHT - (isLabelled ? longest * LETTER + 2 * REACH + SAMPLE : 0);
   const bottom = HEIGHT - BOTTOM;
-  const across = scaleLinear()
-    .domain(range(series.map((one) => one.x)))
-    .nice()
-    .range([LEFT + 2 * REACH, right - 2 * REACH]);
+  const across = linear(range(series.map((one) => one.x)), [
+    LEFT + 2 * REACH,
+    right - 2 * REACH,
+  ]).nice();
   const extra = level ? [level.y - level.within, level.y + level.within] : [];
-  const down = scaleLinear()
-    .domain(range([[0], ...series.map((one) => one.y), extra]))
-    .nice()
-    .range([bottom, TOP]);
+  const down = linear(range([[0], ...series.map((one) => one.y), extra]), [bottom, TOP]).nice();
 
   return h(
     "figure",
@@ -63,16 +60,9 @@ export function linesFigure({ title, x, y, series, level }, room) {
         width,
         HEIGHT,
         `${title}: ${y} against ${x}. The table below has the values.`,
-        down
-          .ticks(5)
-          .map((tick) => [
-            line(LEFT, down(tick), right, down(tick), "grid"),
-            text(LEFT - 8, down(tick) + 4, formatNumber(tick), "tick", "end"),
-          ]),
-        across
-          .ticks(Math.min(7, Math.round(width / 85)))
-          .map((tick) => text(across(tick), bottom + 18, formatNumber(tick), "tick", "middle")),
-        line(LEFT, bottom, right, bottom, "axis"),
+        levels(down, down.ticks(5), [LEFT, right]),
+        ticks(across, across.ticks(Math.min(7, Math.round(width / 85))), bottom + 18),
+        axis([LEFT, right], bottom),
         text(right, HEIGHT - 6, x, "tick", "end"),
         text(0, 12, y, "tick"),
         level &&

@@ -1,7 +1,7 @@
 // Histogram of the values, with ticks at the codes and movable ends of the range.
 
-import { scaleLinear } from "d3-scale";
-import { line, round, text } from "../../figures/parts.js";
+import { axis, bars, linear, ticks } from "../../figures/chart.js";
+import { dot, line, round, text } from "../../figures/parts.js";
 import { formatNumber } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 
@@ -32,7 +32,7 @@ export class Histogram {
   #view;
   /** Pixels; measured when they change, because measuring lays the page out. */
   #room = 0;
-  #across = scaleLinear();
+  #across = linear([0, 1], [0, 1]);
   /** The domain while an end is dragged, so that the drawing does not move below the pointer. */
   #held = /** @type {[number, number] | undefined} */ (undefined);
 
@@ -196,11 +196,9 @@ export class Histogram {
     );
     const parts = [
       this.#bars(view),
-      line(SIDE, BASE, width - SIDE, BASE, "axis"),
+      axis([SIDE, width - SIDE], BASE),
       this.#levels(view, width),
-      across
-        .ticks(Math.round(width / 90))
-        .map((tick) => text(across(tick), BASE + 44, formatNumber(tick), "tick", "middle")),
+      ticks(across, across.ticks(Math.round(width / 90)), BASE + 44),
       text(SIDE, HEIGHT - 8, "real numbers", "label real"),
       isSplit
         ? text(SIDE, height - 8, view.levelsName, "label code")
@@ -226,29 +224,18 @@ export class Histogram {
 
   /** @param {View} view */
   #bars({ counts, levels, isWhole }) {
-    const across = this.#across;
     const [low, high] = reachOf(levels);
     const most = Math.max(...counts.counts);
-    const bins = counts.counts.length;
-    const width = (counts.high - counts.low) / bins;
-    // One path for all bars of a colour: an element for each would take most of an update's time.
-    const paths = { kept: "", clipped: "" };
-    for (let i = 0; i < bins; i++) {
-      const count = counts.counts[i];
-      if (count === 0) continue;
-      const [from, to] = [counts.low + i * width, counts.low + (i + 1) * width];
-      const middle = (from + to) / 2;
-      const top = round(BASE - Math.max(2.5, ((BASE - TOP) * count) / most));
-      const [left, right] = [across(from), across(to)];
-      const path = `M${round(left)} ${BASE}V${top}H${round(Math.max(left + 1.5, right - 0.5))}V${BASE}Z`;
-      // The ends of one slice do not apply to the values of others.
-      const isClipped = isWhole && (middle < low || middle > high);
-      paths[isClipped ? "clipped" : "kept"] += path;
-    }
-    return [
-      h("path", { class: "bar", d: paths.kept }),
-      h("path", { class: "bar clipped", d: paths.clipped }),
-    ];
+    const topOf = (/** @type {number} */ count) =>
+      BASE - Math.max(2.5, ((BASE - TOP) * count) / most);
+    // The ends of one slice do not apply to the values of others.
+    const isKept = (/** @type {number} */ x) => !isWhole || (x >= low && x <= high);
+    return ["bar", "bar clipped"].map((name) =>
+      h("path", {
+        class: name,
+        d: bars(counts, this.#across, BASE, topOf, (x) => isKept(x) === (name === "bar")),
+      }),
+    );
   }
 
   /**
@@ -273,8 +260,8 @@ export class Histogram {
     const across = this.#across;
     return [
       line(across(value), BASE, across(restored), BASE + 14, "thread strong"),
-      h("circle", { class: "real", cx: round(across(value)), cy: BASE, r: 4.5 }),
-      h("circle", { class: "code-dot", cx: round(across(restored)), cy: BASE + 14, r: 4.5 }),
+      dot(across(value), BASE, 4.5, "real"),
+      dot(across(restored), BASE + 14, 4.5, "code-dot"),
     ];
   }
 }
