@@ -228,17 +228,24 @@ function spanned(where: string, { name, span }: FileTensor): ByteReader {
   };
 }
 
-/** Reads a tensor that comes in chunks, from the start or a place on. */
+/**
+ * Reads a tensor that comes in chunks. A run that does not follow the one before it asks for its own bytes alone:
+ * chunks are larger than parts of rows.
+ */
 function streamed(where: string, file: FileTensor): ByteReader {
   const memory = new TwoRuns(where, Uint8Array);
   let chunks: AsyncIterator<Uint8Array> | undefined;
   /** Bytes that were given, and their place. */
   let rest: Uint8Array = new Uint8Array(0);
   let at = 0;
+  /** The end of the chunks. */
+  let limit = 0;
   const read = async (begin: number, bytes: Uint8Array): Promise<Uint8Array> => {
-    if (chunks === undefined || at !== begin) {
+    const end = begin + bytes.length;
+    if (chunks === undefined || at !== begin || end > limit) {
       await chunks?.return?.();
-      chunks = file.bytes(begin);
+      limit = at === begin ? file.byteLength : end;
+      chunks = file.bytes(begin, limit);
       rest = new Uint8Array(0);
       at = begin;
     }

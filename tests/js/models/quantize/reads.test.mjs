@@ -93,4 +93,34 @@ describe("While a file is written, the bytes of each weight are read", () => {
       });
     }
   }
+
+  it("once for external data of ONNX whose rows are read in parts", async () => {
+    // Above 16 MiB, and more packed bytes than are held.
+    const [inputs, outputs] = [4096, 1032];
+    const beside = new Uint8Array(4 * inputs * outputs);
+    const place = { location: "w.bin", offset: 0 };
+    const bytes = await onnxModel({
+      inputs: [{ name: "x", shape: ["n", inputs] }],
+      outputs: [{ name: "y", shape: ["n", outputs] }],
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [
+        { name: "w", shape: [inputs, outputs], dtype: "float32", bytes: () => [], place },
+      ],
+    });
+    let read = 0;
+    const source = {
+      size: beside.length,
+      read(offset, length) {
+        read += length;
+        return beside.subarray(offset, offset + length);
+      },
+    };
+    const model = await openModel(bytes, { externalData: () => source });
+    const { files } = await quantizeModel(model, "int8-g32", { target: "webgpu" });
+    read = 0;
+    for (const file of files) await outputBytes(file);
+    await model.close();
+    const reads = read / beside.length;
+    assert.ok(reads > 0.95 && reads <= 1.3, `${reads}`);
+  });
 });
