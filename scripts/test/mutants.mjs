@@ -17,7 +17,7 @@ import { isByDefault } from "./test.mjs";
 import { runFile, testFilesIn } from "./test-files.mjs";
 
 const HELP = `
-npm run mutants [-- [--tree FOLDER] [--record] [--recorded] [--summary] [--stale] text ...]
+npm run mutants [-- [--tree FOLDER] [--record] [--recorded] [--unrecorded] [--summary] [--stale] text ...]
 
 Applies one-token mutants, one after the other, to a copy of the tree in build/mutants, and runs the test that killed
 the mutant before, then the tests of its room, until one of them fails. A mutant that passes them all survives, and the
@@ -27,6 +27,7 @@ without a mutant, too.
   --tree FOLDER   use this copy of any commit, with node_modules and dist, instead of build/mutants
   --record        write into tests/mutants/mutants.json which test killed each mutant
   --recorded      run the recorded killer of each mutant alone; a mutant without one survives
+  --unrecorded    only the mutants that have no killer on record
   --summary       only print how many mutants have a killer on record, and how many one that npm test runs
   --stale         only report mutants whose line is no longer in its file
 `;
@@ -66,7 +67,7 @@ const suitesOf = (path) =>
     ),
   );
 
-/** Builds the part of the tree that a file belongs to. */
+/** Builds the part of the tree that a file belongs to; scripts and manifests belong to none. */
 async function build(tree, { file, tests = [] }) {
   const inTree = (code) =>
     run(process.execPath, ["--input-type=module", "--eval", code], { cwd: tree, stdout: "ignore" });
@@ -83,7 +84,7 @@ async function build(tree, { file, tests = [] }) {
       cwd: tree,
       stdout: "ignore",
     });
-  } else {
+  } else if (/^(include|src)\//.test(file)) {
     const quiet = { cwd: tree, stdout: "ignore" };
     if (!existsSync(join(tree, "build", "native")))
       await run("cmake", ["--preset", "native"], quiet);
@@ -204,13 +205,15 @@ async function main(args) {
       tree: { type: "string" },
       record: { type: "boolean" },
       recorded: { type: "boolean" },
+      unrecorded: { type: "boolean" },
       summary: { type: "boolean" },
       stale: { type: "boolean" },
     },
   });
   const all = JSON.parse(readFileSync(listFile, "utf8"));
-  const isChosen = ({ file }) =>
-    positionals.length === 0 || positionals.some((text) => file.includes(text));
+  const isChosen = ({ file, killedBy }) =>
+    (positionals.length === 0 || positionals.some((text) => file.includes(text))) &&
+    !(values.unrecorded && killedBy !== undefined);
   const mutants = all.filter(isChosen);
   if (mutants.length === 0)
     throw new Failure(`no mutant is in a file like ${positionals.join(", ")}`);

@@ -97,6 +97,13 @@ describe("options.maxBytes", () => {
     assert.equal(model.tensors.size, 20_000);
   });
 
+  it("is 512 MiB by default", async () => {
+    const externalData = (name) =>
+      name.endsWith(".json") ? new Uint8Array(0) : manyTensors(1, Number(name.slice(1)));
+    const many = openModel(indexOf(shards(8200)), { externalData });
+    await rejects(many, RangeError, "ZP_UNSUPPORTED_FILE", /at most options\.maxBytes, 536870912/);
+  });
+
   it("is a number above 0", async () => {
     for (const maxBytes of [0, -1, Number.NaN, "1GB", null]) {
       const error = typeof maxBytes === "number" ? RangeError : TypeError;

@@ -76,6 +76,11 @@ describe("Ranges of an address", () => {
       /has changed while it is read/,
     ],
     [
+      "another version of the file",
+      (...at) => ({ ...honest(...at), headers: { ...honest(...at).headers, etag: '"2"' } }),
+      /has changed while it is read/,
+    ],
+    [
       "no Content-Range",
       (...at) => ({ ...honest(...at), headers: {} }),
       /answers no Content-Range/,

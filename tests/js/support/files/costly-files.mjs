@@ -157,11 +157,11 @@ export const indexOf = (names) =>
     JSON.stringify({ weight_map: Object.fromEntries(names.map((name, i) => [`t${i}`, name])) }),
   );
 
-/** A shard with many small tensors, among them t0 to t<count - 1>. */
-export function manyTensors(count) {
+/** A shard with many small tensors, t<first> and those after it. */
+export function manyTensors(count, first = 0) {
   const entries = Array.from(
     { length: count },
-    (_, i) => `"t${i}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`,
+    (_, i) => `"t${first + i}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`,
   );
   const header = encoder.encode(`{${entries.join(",")}}`);
   return new Blob([integers([8, header.length]), header]);
