@@ -1,6 +1,7 @@
 // What the tests use of src/js/formats beyond the public exports: readers and writers of model files.
 
 export { Budget } from "../../dist/formats/budget.js";
+export { crc32 } from "../../dist/formats/crc32.js";
 export {
   bytesOf,
   decodeValues,

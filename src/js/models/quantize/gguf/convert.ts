@@ -77,10 +77,11 @@ async function* convert(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   watch?.restart();
   const source = valuesOfFile(where, core, tensor);
+  // Chunks are valid until the next one is asked for.
+  let converted: Uint8Array | undefined;
   for await (const { run, values } of readRuns(source, runsOf(tensor.shape, importance))) {
-    let converted: Uint8Array;
     try {
-      converted = convertValues(core, values, dtype, run.importance);
+      converted = convertValues(core, values, dtype, run.importance, converted);
     } catch (error) {
       throw located(where, error, tensor.name, values, run.begin);
     }
