@@ -3,6 +3,7 @@
 import { figures } from "../figures/index.js";
 import { FULL, PHONE, WIDE } from "../figures/parts.js";
 import { icon } from "../shell/drawing/icons.js";
+import { segmented } from "../shell/drawing/segmented.js";
 import { h, toHtml } from "../shell/drawing/tree.js";
 
 const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
@@ -94,19 +95,7 @@ function controlTree(control) {
     );
   }
   if (control.type === "choice") {
-    return h(
-      "fieldset",
-      { class: "choice" },
-      h("legend", {}, label),
-      control.choices.map(([value, text]) =>
-        h(
-          "label",
-          {},
-          h("input", { type: "radio", name, value, checked: value === control.value }),
-          h("span", {}, text),
-        ),
-      ),
-    );
+    return segmented(label, name, control.choices, {}, control.value);
   }
   if (control.type === "text") {
     return h(

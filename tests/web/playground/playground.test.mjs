@@ -277,6 +277,33 @@ describe("The playground's data", inWholeSuite, () => {
   });
 });
 
+describe("A long text", () => {
+  it("is read as it is pasted, and never laid out in the field", async () => {
+    const { page, close, problems } = await open("");
+    const rows = 50_000;
+    const field = await page.evaluate((count) => {
+      delete document.querySelector(".play").dataset.complete;
+      document.querySelector(".play-paste").open = true;
+      const clipboardData = new DataTransfer();
+      clipboardData.setData(
+        "text/plain",
+        Array.from({ length: count }, (_, i) => i / 8).join("\n"),
+      );
+      const text = document.querySelector("#play-text");
+      const options = { clipboardData, bubbles: true, cancelable: true };
+      const wasLeft = text.dispatchEvent(new ClipboardEvent("paste", options));
+      return { wasLeft, value: text.value };
+    }, rows);
+    assert.deepEqual(field, { wasLeft: false, value: "" });
+    await page.waitForSelector(COMPLETE);
+    const values = (await elements(page)).map(([value]) => value);
+    assert.deepEqual(values.slice(0, 3), [0, 0.125, 0.25]);
+    assert.match(await textOf(page, ".play-grid .play-range"), /to 6250\b/);
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
 describe("The playground by keyboard", () => {
   let visit;
   let page;

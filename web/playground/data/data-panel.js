@@ -5,6 +5,9 @@ import { GENERATORS } from "./generate.js";
 
 /** @typedef {import("../state.js").Source} Source */
 
+/** Characters of a text that the page's own field holds without a pause. */
+const LONGEST = 100_000;
+
 const EXAMPLE = "[[0.5, -1.25, 3], [2, 0, -0.75]]";
 
 export function dataTree() {
@@ -67,7 +70,7 @@ export function dataTree() {
         h(
           "p",
           { class: "play-note", id: "play-text-note" },
-          "JavaScript arrays, Python or NumPy text, or CSV, up to a million values.",
+          "JavaScript arrays, Python or NumPy text, or CSV, up to a million values. A long text is used as it is pasted.",
         ),
         h("p", { class: "cell-error", id: "play-text-error", role: "alert", hidden: true }),
         h(
@@ -129,6 +132,14 @@ export function connectData(view, onSource) {
   pasteForm.addEventListener("submit", (event) => {
     event.preventDefault();
     onSource({ kind: "text", text: text.value });
+  });
+  // A field lays out all of its text: a million lines would stop the page. The worker reads a long text without it.
+  text.addEventListener("paste", (event) => {
+    const pasted = event.clipboardData?.getData("text/plain") ?? "";
+    if (pasted.length <= LONGEST) return;
+    event.preventDefault();
+    text.value = "";
+    onSource({ kind: "text", text: pasted });
   });
   file.addEventListener("change", () => {
     const chosen = file.files?.[0];
