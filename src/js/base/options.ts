@@ -60,7 +60,7 @@ function unknownOption(
 }
 
 /** The known key that a misspelled key most likely means: other case or hyphens, or up to two edits. */
-function nearest(key: string, known: readonly string[]): string | undefined {
+export function nearest(key: string, known: readonly string[]): string | undefined {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[-_]/g, "");
   let best: string | undefined;
   let bestDistance = 3;

@@ -415,3 +415,29 @@ describe("Normal", () => {
     raises(() => new Normal("0", 1), "TypeError", /loc must be a number/);
   });
 });
+
+describe("a call of an observer", () => {
+  const { observer } = torch.ao.quantization;
+
+  for (const Observer of Object.values(observer)) {
+    it(`is its forward: ${Observer.name}`, () => {
+      const x = torch.tensor([
+        [1, -2],
+        [3, 0.5],
+      ]);
+      const [called, forwarded] = [new Observer(), new Observer()];
+      assert.equal(called(x), x);
+      assert.equal(forwarded.forward({ x }), x);
+      assert.equal(repr(called), repr(forwarded));
+      assert.ok(called instanceof Observer);
+      assert.deepEqual(Reflect.ownKeys(called), []);
+    });
+  }
+
+  it("has the argument and errors of forward", () => {
+    const called = observer.MinMaxObserver.with_args({ dtype: torch.qint8 })();
+    called({ x_orig: torch.tensor([-1.5, 2.54]) });
+    assert.deepEqual([called.min_val.item(), called.max_val.item()], [-1.5, Math.fround(2.54)]);
+    raises(() => called([1, 2]), "TypeError", /forward: x/);
+  });
+});

@@ -243,3 +243,29 @@ describe("other functions of torch", () => {
     raises(() => t.add(torch.tensor([1, 2])), "RuntimeError");
   });
 });
+
+describe("an unknown name", () => {
+  for (const [read, message] of [
+    [() => torch.int9, "module 'torch' has no attribute 'int9'. Did you mean: 'int8'?"],
+    [() => torch.zzzzzz, "module 'torch' has no attribute 'zzzzzz'"],
+    [
+      () => torch.nn.functional.liner,
+      "module 'torch.nn.functional' has no attribute 'liner'. Did you mean: 'linear'?",
+    ],
+    [
+      () => new torch.ao.quantization.observer.MinMaxObservr(),
+      "module 'torch.ao.quantization.observer' has no attribute 'MinMaxObservr'. Did you mean: 'MinMaxObserver'?",
+    ],
+  ]) {
+    it(`throws what Python says: ${message}`, () => {
+      assert.throws(read, { name: "TypeError", message, code: "ZP_PYTHON_ATTRIBUTE_ERROR" });
+    });
+  }
+
+  it("is not one that JavaScript asks of any value", async () => {
+    assert.equal(await torch, torch);
+    assert.equal("int9" in torch, false);
+    assert.equal(JSON.stringify(torch.distributions), '{"normal":{}}');
+    assert.match(String(torch), /object Object/);
+  });
+});

@@ -28,6 +28,11 @@ export function describeError(thrown, file, cellOf) {
   const { name, message, stack, line, pythonType, near } = /** @type {any} */ (thrown);
   /** @type {CellError} */
   const error = { name: safeString(name), message: safeString(message) };
+  if (pythonType === "AttributeError") {
+    error.name = pythonType;
+    const [, told, module, meant] = ATTRIBUTE.exec(error.message) ?? [];
+    if (told) Object.assign(error, { message: told, near: `${module}.${meant}` });
+  }
   if (isShort(pythonType)) error.pythonType = pythonType;
   if (isShort(near)) error.near = near;
   if (typeof line === "number") return { ...error, line };
@@ -42,6 +47,9 @@ export function describeError(thrown, file, cellOf) {
   }
   return error;
 }
+
+/** The message of an AttributeError without the nearest name, its module and that name. */
+const ATTRIBUTE = /^(module '(\S+)' has no attribute '\S+')\. Did you mean: '(\S+)'\?$/;
 
 /** Whether a value is a name. @param {unknown} value @returns {value is string} */
 const isShort = (value) => typeof value === "string" && value.length <= NAME_LIMIT;

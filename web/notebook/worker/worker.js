@@ -100,7 +100,6 @@ const modules = {
   "zeropoint/notebook": {
     ...notebook,
     print,
-    torch: complete(notebook.torch, "torch"),
     plot_quantization_errors: plotQuantizationErrors,
   },
   "./digits.js": { loadDigits },
@@ -144,38 +143,13 @@ function isModule(value) {
 }
 
 /**
- * Wraps a module so that reading an unknown name throws, as in Python, instead of giving undefined, which
- * a function would replace by its default.
- * @template {object} T
- * @param {T} names
- * @param {string} module
- * @returns {T}
- */
-function complete(names, module) {
-  const entries = Object.entries(names).map(([name, value]) => [
-    name,
-    isModule(value) ? complete(value, `${module}.${name}`) : value,
-  ]);
-  return new Proxy(Object.fromEntries(entries), {
-    get(whole, name) {
-      // await reads the property then of every value.
-      if (typeof name === "string" && name !== "then" && !(name in names)) {
-        const near = nearest(name, Object.keys(names));
-        throw attributeError(`module '${module}'`, name, near && `${module}.${near}`);
-      }
-      return Reflect.get(whole, name);
-    },
-  });
-}
-
-/**
- * The error of an unknown name, as Python says it.
- * @param {string} owner  "module 'torch'"
+ * The error of an unknown name of a tensor, as Python says it. The package's tensors cannot throw it themselves: its
+ * functions ask other tensors and arrays for names, too.
  * @param {string} name
  * @param {string} near  the name that may have been meant
  */
-function attributeError(owner, name, near) {
-  const error = new TypeError(`${owner} has no attribute '${name}'`);
+function noAttribute(name, near) {
+  const error = new TypeError(`'Tensor' object has no attribute '${name}'`);
   return Object.assign(error, { name: "AttributeError", near });
 }
 
@@ -340,9 +314,8 @@ function partOf(object, key, text) {
   const value = object[key];
   if (value !== undefined || key in Object(object)) return value;
   const name = String(key);
-  if (object instanceof notebook.torch.Tensor) {
-    throw attributeError("'Tensor' object", name, nearest(name, namesOf(object)));
-  }
+  if (object instanceof notebook.torch.Tensor)
+    throw noAttribute(name, nearest(name, namesOf(object)));
   const message = Array.isArray(object)
     ? `${text} has no ${name}: its length is ${object.length}`
     : `${text} has no ${name}`;
@@ -416,7 +389,7 @@ function describe(thrown) {
   }
   error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
   if (owner instanceof notebook.torch.Tensor && !(method in owner)) {
-    const { name, message } = attributeError("'Tensor' object", method, "");
+    const { name, message } = noAttribute(method, "");
     Object.assign(error, { name, message });
   }
   return error;

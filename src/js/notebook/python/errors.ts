@@ -2,6 +2,7 @@
 
 /** The `code` of each of Python's exceptions. */
 const CODES = {
+  AttributeError: "ZP_PYTHON_ATTRIBUTE_ERROR",
   AssertionError: "ZP_PYTHON_ASSERTION_ERROR",
   Exception: "ZP_PYTHON_EXCEPTION",
   IndexError: "ZP_PYTHON_INDEX_ERROR",
@@ -25,11 +26,11 @@ export type PythonError = Error & {
 };
 
 /**
- * Makes the error for a Python exception: a TypeError for TypeError and NotImplementedError, a
- * RangeError for all others.
+ * Makes the error for a Python exception: a TypeError for TypeError, AttributeError and
+ * NotImplementedError, a RangeError for all others.
  */
 export function pythonError(pythonType: PythonExceptionName, message: string): PythonError {
-  const isTypeError = pythonType === "TypeError" || pythonType === "NotImplementedError";
+  const isTypeError = ["TypeError", "AttributeError", "NotImplementedError"].includes(pythonType);
   const error = isTypeError ? new TypeError(message) : new RangeError(message);
   return Object.assign(error, { pythonType, code: CODES[pythonType] });
 }

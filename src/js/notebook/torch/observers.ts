@@ -158,8 +158,30 @@ function fromToolkit(values: FloatTensor | IntegerTensor): Tensor {
     : tensorFrom(data.slice(), dtypes[dtype], shape);
 }
 
+/** Objects of its classes are functions that call their `forward`, as Python's modules are. */
+class Module {
+  constructor() {
+    const call = (...args: never[]): unknown => (call as unknown as Forward).forward(...args);
+    // Python's objects have neither of these.
+    for (const name of ["name", "length"]) Reflect.deleteProperty(call, name);
+    // biome-ignore lint/correctness/noConstructorReturn: a class alone makes no functions
+    return Object.setPrototypeOf(call, new.target.prototype);
+  }
+}
+
+interface Forward {
+  forward(...args: never[]): unknown;
+}
+
+// biome-ignore lint/style/useShorthandFunctionType: a class merges with interfaces alone
+export interface Observer {
+  /** The same as `forward(x)`. */
+  (x: Tensor | { x: Tensor } | { x_orig: Tensor }): Tensor;
+}
+
 /** Collects statistics of tensors, and chooses a scale and zero point for them. */
-export abstract class Observer {
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor of Module makes the function
+export abstract class Observer extends Module {
   readonly #observer: toolkit.Observer;
 
   static {
@@ -168,6 +190,7 @@ export abstract class Observer {
 
   /** @internal */
   constructor(observer: toolkit.Observer) {
+    super();
     this.#observer = observer;
   }
 
@@ -177,7 +200,7 @@ export abstract class Observer {
   }
 
   /**
-   * Looks at a tensor, converted to float32; Python writes `obs(x)`.
+   * Looks at a tensor, converted to float32: `obs(x)` does the same.
    * @returns the tensor itself
    * @throws {RangeError} IndexError for a dimension of channels that it does not have; RuntimeError
    *   for another number of channels than before, and for integers or NaN in a HistogramObserver
@@ -250,7 +273,7 @@ export abstract class Observer {
   }
 
   /** As PyTorch prints it. */
-  toString(): string {
+  override toString(): string {
     return String(this.#observer);
   }
 
