@@ -65,6 +65,8 @@ interface Call {
   readonly settings: CallSettings;
   /** The last reported progress. */
   told: number;
+  /** Long lists of the result. */
+  readonly lists: unknown[][];
   settle?: { resolve(value: Encoded): void; reject(error: unknown): void };
 }
 
@@ -258,7 +260,7 @@ export class Client {
     if (encoder.moved.size > 0) encoded = encoder.moveArrays(encoded);
     const large = encoder.large.map(({ type, length }) => ({ type, length }));
     const id = this.#nextId++;
-    const call: Call = { where, args, encoder, settings, told: 0 };
+    const call: Call = { where, args, encoder, settings, told: 0, lists: [] };
     const outgoing: Outgoing = {
       bytes: encoder.bytes,
       post: () => {
@@ -292,6 +294,7 @@ export class Client {
         await settled,
         args,
         outs.map(({ given }) => given),
+        call.lists,
       );
       for (const [index, from] of values) await this.#fill(call, outs[index].data, from);
       this.#tell(call, 1);
@@ -316,6 +319,18 @@ export class Client {
       case "progress": {
         const call = this.#calls.get(reply.id);
         if (call !== undefined) this.#tell(call, reply.part);
+        break;
+      }
+      case "items": {
+        const { id, list, items } = reply;
+        const call = this.#calls.get(id);
+        if (call === undefined) {
+          releaseIn(["list", items], (object) => this.release(object, this.generation));
+          break;
+        }
+        call.lists[list] ??= [];
+        const { value } = this.#decoder.decode(["list", items], call.args, [], call.lists);
+        call.lists[list].push(...(value as unknown[]));
         break;
       }
       case "done": {

@@ -147,39 +147,24 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     return await client.call(where, 0, where, [...all, own]);
   };
 
-  /** The items of an iteration at the library's end. @param given  arguments that it needs */
-  async function* itemsOf(
-    pull: PullHandle,
-    given: readonly unknown[],
-    signal: CallSettings["signal"],
-  ): AsyncGenerator<unknown, void, undefined> {
-    needed.set(pull, given);
-    tie(pull, signalsOf(given));
-    try {
-      for (;;) {
-        const { items, done } = await pull.next({ signal });
-        yield* items;
-        if (done) return;
-      }
-    } finally {
-      pull.dispose();
-    }
-  }
-
   /** A function that gives rows. */
   const rows = (where: string, at: number) =>
     async function* (...given: unknown[]): AsyncGenerator<unknown, void, undefined> {
       const split = splitOptions(where, given);
+      const { signal } = split.settings;
       const pull = (await call(where, at, split)) as PullHandle;
-      yield* itemsOf(pull, given, split.settings.signal);
+      needed.set(pull, given);
+      tie(pull, signalsOf(given));
+      try {
+        for (;;) {
+          const { items, done } = await pull.next({ signal });
+          yield* items;
+          if (done) return;
+        }
+      } finally {
+        pull.dispose();
+      }
     };
-
-  /** Rows of a result, which come part by part. */
-  const allOf = async (pull: PullHandle, signal: CallSettings["signal"]): Promise<unknown[]> => {
-    const all: unknown[] = [];
-    for await (const row of itemsOf(pull, [], signal)) all.push(row);
-    return all;
-  };
 
   /** Rows of an argument, which the library asks for part by part; few of them as they are. */
   const givenRows = (given: unknown): unknown => {
@@ -258,9 +243,7 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     storedRows: async (model: unknown, given: unknown, ...rest: unknown[]) => {
       const where = "storedRows";
       const { args, settings } = splitOptions(where, rest);
-      const all = [model, givenRows(given), ...args];
-      const stored = (await call(where, 2, { args: all, settings })) as { rows: PullHandle };
-      return { ...stored, rows: await allOf(stored.rows, settings.signal) };
+      return await call(where, 2, { args: [model, givenRows(given), ...args], settings });
     },
     verify: simple("verify", 2),
     quantizeModel: async (model: unknown, scheme: unknown, ...rest: unknown[]) => {
@@ -270,9 +253,8 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
       const given = { args: [model, own, ...args], settings };
       const { files, report } = (await call(where, 2, given)) as {
         files: readonly HeldFile[];
-        report: { rows: PullHandle };
+        report: unknown;
       };
-      const rows = await allOf(report.rows, settings.signal);
       for (const { source } of files) {
         needed.set(source, model);
         tie(source, signalsOf([model]));
@@ -283,7 +265,7 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
           size: file.size,
           stream: (begin?: unknown) => streamOf(chunksOf(file, begin, settings.signal)),
         })),
-        report: { ...report, rows },
+        report,
       };
     },
   };

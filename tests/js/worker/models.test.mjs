@@ -12,6 +12,7 @@ import { init, tensor } from "zeropoint";
 import * as models from "zeropoint/models";
 import { Linear, Sequential } from "zeropoint/torch";
 import { connect } from "zeropoint/worker";
+import { ggufEntry, layoutGGUF, writeGGUF } from "../../internal/formats.mjs";
 import { rejects, sameCodes, sameDeep, sameTensor } from "../support/asserts.mjs";
 import {
   bfloat16Of,
@@ -19,6 +20,7 @@ import {
   safetensorsOf,
   someValues,
 } from "../support/files/checkpoints.mjs";
+import { collect } from "../support/files/formats.mjs";
 import { makeLlama } from "../support/files/llama.mjs";
 import { bytesOf } from "../support/files/saved.mjs";
 import { constant, onnxModel } from "../support/onnx/models.mjs";
@@ -432,14 +434,21 @@ for (const [place, options] of [
       }
     });
 
-    it("takes and gives thousands of rows, 128 in a message at most", async () => {
+    it("takes and gives thousands of rows, 128 in a message at most, and texts in parts", async () => {
       const messages = [];
+      /** The texts in a message. */
+      const textsIn = (value) => {
+        if (typeof value === "string") return value.startsWith("token") ? 1 : 0;
+        if (Object(value) !== value || ArrayBuffer.isView(value)) return 0;
+        return Object.values(value).reduce((sum, each) => sum + textsIn(each), 0);
+      };
       /** The rows in a message. */
       const rowsIn = (value) => {
         if (Object(value) !== value || ArrayBuffer.isView(value)) return 0;
         if (Object.hasOwn(value, "scheme") && Object.hasOwn(value, "bytes")) return 1;
         return Object.values(value).reduce((sum, each) => sum + rowsIn(each), 0);
       };
+      let mostTexts = 0;
       const watch = () => {
         const worker = new Worker(script);
         const { postMessage } = worker;
@@ -447,7 +456,10 @@ for (const [place, options] of [
           messages.push(rowsIn(message));
           postMessage.call(worker, message, transfer);
         };
-        worker.on("message", (message) => messages.push(rowsIn(message)));
+        worker.on("message", (message) => {
+          messages.push(rowsIn(message));
+          mostTexts = Math.max(mostTexts, textsIn(message));
+        });
         return worker;
       };
       const own = await connect({
@@ -478,6 +490,11 @@ for (const [place, options] of [
         await rejects(own.plan(wrong, { ratio: 0.75 }), RangeError, "ZP_INVALID_ROW", problem);
         const stopped = AbortSignal.abort(new Error("enough"));
         await assert.rejects(own.plan(rows, { ratio: 0.75 }, { signal: stopped }), /enough/);
+        const tokens = Array.from({ length: 10_000 }, (_, i) => `token ${i}`);
+        const gguf = layoutGGUF([], new Map([["tokens", ggufEntry("array", tokens, "string")]]));
+        const { metadata } = await own.openModel(await collect(writeGGUF(gguf)));
+        assert.deepEqual((await metadata).get("tokens"), tokens);
+        assert.ok(mostTexts <= 4096, String(mostTexts));
         assert.ok(Math.max(0, ...messages) <= 128, String(Math.max(...messages)));
       } finally {
         own.dispose();

@@ -2,7 +2,7 @@
 
 import * as models from "../../models/index.js";
 import { Model } from "../../models/open/model.js";
-import { Opener, Pull } from "./pull.js";
+import { Opener } from "./pull.js";
 
 /** Functions whose work is done by the caller's own engine, or on streams that the caller has. */
 const OWN = ["recordOnnxInputs", "verifyOutput"];
@@ -24,14 +24,6 @@ async function gathered(given: unknown): Promise<models.PlanRow[]> {
   return (isOfFile ? { ...(given as object), rows: await gathered(rows) } : given) as never;
 }
 
-/** Rows of a result, which go part by part. */
-function inParts(where: string, rows: Iterable<unknown>): Pull {
-  const each = async function* () {
-    yield* rows;
-  };
-  return new Pull(where, each());
-}
-
 const plan = async (rows: unknown, options: Options<"plan">) =>
   models.plan(await gathered(rows), options);
 
@@ -40,12 +32,9 @@ const frontier = async (rows: unknown, options: Options<"frontier">) =>
 
 const storedRows = async (
   model: models.Model,
-  given: unknown,
+  rows: unknown,
   options: models.StoredRowsOptions | undefined,
-) => {
-  const stored = await models.storedRows(model, await gathered(given), options);
-  return { ...stored, rows: inParts("storedRows", stored.rows) };
-};
+) => models.storedRows(model, await gathered(rows), options);
 
 /** `quantizeModel`, with files that stay here. */
 const quantizeModel = async (...args: Parameters<typeof models.quantizeModel>) => {
@@ -54,7 +43,7 @@ const quantizeModel = async (...args: Parameters<typeof models.quantizeModel>) =
     const source = new Opener((begin) => file.stream(begin as number | undefined));
     return { name: file.name, size: file.size, source };
   });
-  return { files: held, report: { ...report, rows: inParts("quantizeModel", report.rows) } };
+  return { files: held, report };
 };
 
 /** The functions, and the classes of objects that stay here. */

@@ -34,6 +34,8 @@ export interface Context {
   readonly name: string;
   /** Aborts the work of the call. */
   readonly controller: AbortController;
+  /** A list of the result; a long one goes ahead in messages of its own. */
+  list(items: readonly Encoded[]): Encoded;
   /** A function of the calling thread. */
   callback(id: number): (...args: unknown[]) => Promise<unknown>;
 }
@@ -222,7 +224,7 @@ export class Objects {
       moved.add(whole.buffer as ArrayBuffer);
       return ["array", whole];
     }
-    if (Array.isArray(value)) return ["list", value.map(encode)];
+    if (Array.isArray(value)) return args.context.list(value.map(encode));
     if (value instanceof Map) {
       return ["map", Array.from(value, ([key, item]) => [String(key), encode(item)])];
     }

@@ -47,6 +47,9 @@ const MOST_READING = 2;
 /** Methods whose results have memory of their own: of layers, files and streams of chunks. */
 const FRESH = new Set(["forward", "read", "readQuantized", "readBytes", "nextChunk"]);
 
+/** Items of a list in one message, which the calling thread decodes in a turn: objects, and others. */
+const MOST_ITEMS = { object: 128, other: 4096 };
+
 /** Static methods that make objects. */
 const STATICS = ["fromJSON"];
 
@@ -133,7 +136,7 @@ export class Server {
       const answer = new Promise<unknown>((resolve, reject) => {
         const question = this.#nextQuestion++;
         this.#questions.set(question, { context, resolve, reject });
-        const none = this.#arguments([], [], context);
+        const none = this.#arguments([], [], { ...context, list: (items) => ["list", items] });
         const encoded = args.map((arg) => this.#objects.encode(arg, none, undefined));
         this.#post({ kind: "ask", ask: question, callback, args: encoded }, []);
       });
@@ -160,8 +163,18 @@ export class Server {
 
   #begin(request: CallRequest): void {
     const { id, target, name, args } = request;
+    let lists = 0;
     const context: Context = {
       name,
+      list: (items) => {
+        const most = typeof items[0] === "object" ? MOST_ITEMS.object : MOST_ITEMS.other;
+        if (items.length <= most) return ["list", items];
+        const list = lists++;
+        for (let at = 0; at < items.length; at += most) {
+          this.#post({ kind: "items", id, list, items: items.slice(at, at + most) }, []);
+        }
+        return ["items", list];
+      },
       controller: new AbortController(),
       callback: (number) => this.#callback(number, context),
     };

@@ -109,8 +109,13 @@ export class Decoder {
     this.#client = client;
   }
 
-  /** A result, and the values of the outputs in it. */
-  decode(encoded: Encoded, args: readonly unknown[], outs: readonly unknown[]): Filled {
+  /** A result, and the values of the outputs in it. @param lists  long ones, which came before it */
+  decode(
+    encoded: Encoded,
+    args: readonly unknown[],
+    outs: readonly unknown[],
+    lists: readonly unknown[][] = [],
+  ): Filled {
     const values = new Map<number, AnyArray>();
     const decode = (part: Encoded): unknown => {
       if (typeof part !== "object" || part === null) return part;
@@ -119,6 +124,8 @@ export class Decoder {
           return ownArray(part[1]);
         case "list":
           return part[1].map(decode);
+        case "items":
+          return lists[part[1]];
         case "object":
           return Object.fromEntries(
             Object.entries(part[1]).map(([name, field]) => [name, decode(field)]),

@@ -22,6 +22,8 @@ export type AnyArray = NumberArray & {
 export type Encoded =
   | Primitive
   | readonly ["list", items: readonly Encoded[]]
+  /** A long list of a result, whose items came before it. */
+  | readonly ["items", list: number]
   | readonly ["object", fields: Readonly<Record<string, Encoded>>]
   /** A typed array, copied, shared or moved with the message. */
   | readonly ["array", values: AnyArray]
@@ -155,6 +157,13 @@ export type Reply =
   | { readonly kind: "forget"; readonly callback: number }
   /** The finished share of a call's work, 0 to 1. */
   | { readonly kind: "progress"; readonly id: number; readonly part: number }
+  /** Items of a long list of a call's result, which follows. */
+  | {
+      readonly kind: "items";
+      readonly id: number;
+      readonly list: number;
+      readonly items: readonly Encoded[];
+    }
   | { readonly kind: "done"; readonly id: number; readonly value: Encoded }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorData };
 
