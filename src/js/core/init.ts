@@ -49,7 +49,8 @@ export interface InitResult {
 
 const MAX_THREADS = 64;
 
-function checkRequest(where: string, options: InitOptions | undefined): Request {
+/** Checks options of `init`. @throws {RangeError|TypeError} */
+export function checkRequest(where: string, options: InitOptions | undefined): Request {
   const { build, threads, wasm } = checkOptions(where, options, ["build", "threads", "wasm"]);
   const request = checkChoice(
     where,

@@ -283,8 +283,8 @@ function notCompiled(where: string, what: string, cause: unknown, wasm: unknown)
   return loadFailed(where, what, cause, hint ? `; ${hint}` : "");
 }
 
-/** Compiles a user's binary and detects its build. */
-async function compileOption(where: string, wasm: unknown): Promise<Binary> {
+/** Compiles a user's binary and detects its build. @throws {Error} `ZP_LOAD_FAILED` */
+export async function compileOption(where: string, wasm: unknown): Promise<Binary> {
   let module: WasmModule;
   try {
     module = await compileFrom(where, wasm);

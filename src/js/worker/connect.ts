@@ -4,7 +4,7 @@ import { checkChoice, wrongKind } from "../base/check.js";
 import { define } from "../base/fields.js";
 import { INSPECT } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
-import type { InitOptions } from "../core/init.js";
+import { checkRequest, type InitOptions } from "../core/init.js";
 import { Client } from "./client.js";
 import { splitOptions, type WorkerOption } from "./settings.js";
 import { untilAborted } from "./signals.js";
@@ -72,6 +72,7 @@ export async function connect<Entry extends EntryName = never>(
     const takes = "an address, a function that starts a worker, or false";
     throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker", takes, worker);
   }
+  checkRequest("connect", given);
   const names = checkEntryNames(entries);
   const client = new Client(given, worker, names);
   const { library } = await client.connect("connect");

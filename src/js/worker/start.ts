@@ -6,7 +6,7 @@ import type { WasmModule } from "../base/platform.js";
 import type { BinaryName } from "../core/builds.js";
 import { embedded } from "../core/embedded.js";
 import type { InitOptions } from "../core/init.js";
-import { checkSource, compileSource, loadFailed } from "../core/load.js";
+import { checkSource, compileOption, compileSource, loadFailed } from "../core/load.js";
 import {
   type AnyWorker,
   afterFreeSeconds,
@@ -123,9 +123,8 @@ export async function startWorker(
 ): Promise<Started> {
   // A source other than a function is compiled here: it may be a response, which no message holds.
   const { wasm } = options;
-  const given = typeof wasm === "function" ? undefined : await wasm;
-  const module =
-    given === undefined ? undefined : await compileSource(checkSource("connect", given));
+  const isGiven = wasm !== undefined && typeof wasm !== "function";
+  const module = isGiven ? (await compileOption("connect", wasm)).module : undefined;
   try {
     return await startOnce(options, module, option, entries, receive, lose);
   } catch (error) {

@@ -56,7 +56,7 @@ export type Given<T> = T extends Stationary ? T | Handle<T> : T;
 /** A thing that `save` of a connection takes. */
 export type GivenToSave =
   | Saveable
-  | Given<Stationary>
+  | Given<Exclude<Stationary, models.Model | models.InputMoments>>
   | { readonly [name: string]: GivenToSave }
   | readonly GivenToSave[];
 

@@ -361,6 +361,16 @@ describe("A connection", () => {
       own.dispose();
     }
     await rejects(connect({ build: "fast" }), RangeError, "ZP_INVALID_OPTION", /options.build/);
+    // What no message holds is refused before a worker starts, and a binary that cannot be had has a code.
+    for (const name of ["threads", "build", "wasm"]) {
+      const odd = connect({ [name]: Symbol("odd") });
+      await rejects(odd, TypeError, "ZP_INVALID_OPTION", new RegExp(`options.${name}`));
+    }
+    const missing = new URL("missing.wasm", import.meta.url);
+    for (const given of ["", missing, Promise.resolve(missing), new Uint8Array(8)]) {
+      await rejects(connect({ wasm: given }), Error, "ZP_LOAD_FAILED", /options.wasm/);
+      await rejects(connect({ wasm: () => given }), Error, "ZP_LOAD_FAILED", /could not be loaded/);
+    }
     await rejects(connect({ other: 1 }), TypeError, "ZP_UNKNOWN_OPTION", /other/);
     await rejects(connect({ entries: "torch" }), TypeError, "ZP_INVALID_OPTION", /options.entries/);
     await rejects(connect({ entries: ["x"] }), RangeError, "ZP_INVALID_OPTION", /entries\[0\]/);

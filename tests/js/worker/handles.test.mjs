@@ -62,6 +62,10 @@ describe("The handle of a", () => {
         const value = await handle[field];
         if (!holdsObjects(object[field])) sameDeep(value, object[field], field);
       }
+      // Protected methods take what their classes have checked.
+      for (const method of ["update", "chooseFor", "saveState", "restoreState", "extraText"]) {
+        assert.equal(handle[method], undefined, method);
+      }
     });
   }
 });
@@ -76,6 +80,15 @@ describe("A handle", () => {
     const table = new zeropoint.Embedding(zeropoint.quantizePerTensor(x, 0.1, 3, "quint8"));
     const [{ layer: own }] = await (await zp.sequential({ a: table })).layers;
     sameDeep(await own.quantizedWeight, table.quantizedWeight);
+  });
+
+  it("refuses an output whose shape is no list as the layer does", async () => {
+    const [layer, handle] = PAIRS.QuantizedLinear;
+    for (const shape of [{ length: 2, 0: 2, 1: 2 }, "22", 4]) {
+      const out = { data: new Float32Array(4), shape };
+      refuses(() => layer.forward(x, out), TypeError, "ZP_INVALID_SHAPE", /out.shape/);
+      await rejects(handle.forward(x, out), TypeError, "ZP_INVALID_SHAPE", /out.shape/);
+    }
   });
 
   it("of a layer in a model has its fields, too", async () => {

@@ -84,6 +84,8 @@ function tensorOf(input: unknown): Tensor | undefined {
 
 /** The values of an output; undefined for one that a layer refuses. */
 function outputOf(out: unknown, shape: readonly number[]): Float32Array | undefined {
-  if (out instanceof Tensor) return sameShape(out.shape, shape) ? out.data : undefined;
+  if (out instanceof Tensor) {
+    return Array.isArray(out.shape) && sameShape(out.shape, shape) ? out.data : undefined;
+  }
   return out instanceof Float32Array ? out : undefined;
 }

@@ -279,6 +279,12 @@ export class Objects {
   }
 }
 
+/** Members that handles have of their own, and methods that are protected: classes call them with checked arguments. */
+const OWN_MEMBERS = new Set([
+  ...["constructor", "dispose", "toString"],
+  ...["update", "chooseFor", "saveState", "restoreState", "extraText"],
+]);
+
 /** The names of an object's public methods and fields, those of its classes included. */
 function membersOf(object: object): { methods: string[]; fields: string[] } {
   const methods = new Set<string>();
@@ -289,7 +295,7 @@ function membersOf(object: object): { methods: string[]; fields: string[] } {
   let prototype = Object.getPrototypeOf(object) as object;
   while (prototype !== Object.prototype) {
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-      if (["constructor", "dispose", "toString"].includes(name)) continue;
+      if (OWN_MEMBERS.has(name)) continue;
       (typeof fieldOf(descriptor, "value") === "function" ? methods : fields).add(name);
     }
     prototype = Object.getPrototypeOf(prototype) as object;
