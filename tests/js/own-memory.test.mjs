@@ -1,8 +1,10 @@
 // Arrays that objects of the library hand out: writing to them changes nothing but them.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { init, QuantizedLinear, quantize, tensor, unpackLinear } from "zeropoint";
+import * as models from "zeropoint/models";
+import * as torch from "zeropoint/torch";
 import {
   convert,
   Embedding,
@@ -24,6 +26,10 @@ import {
 } from "zeropoint/torch";
 import { connect } from "zeropoint/worker";
 import { Random, sameDeep } from "./support/asserts.mjs";
+import { LAYERS, modelOf } from "./support/onnx/layers.mjs";
+import { normals } from "./support/onnx/models.mjs";
+
+const { analyze, frontier, openModel, plan, storedRows } = models;
 
 await init();
 const random = new Random(34);
@@ -202,6 +208,75 @@ const subjects = {
   RecordingObserver: [() => calibrated(new RecordingObserver()), () => []],
   FixedQParamsObserver: [() => new FixedQParamsObserver({ scale: 1, zeroPoint: 0 }), () => []],
 };
+
+/** Overwrites all lists, maps and plain objects in a value, as far as they can be written. */
+function overwrite(value, seen = new Set()) {
+  if (Object(value) !== value || typeof value === "function" || seen.has(value)) return;
+  seen.add(value);
+  if (ArrayBuffer.isView(value)) {
+    value.fill(3);
+    return;
+  }
+  if (value instanceof Map) {
+    for (const field of value.values()) overwrite(field, seen);
+    return;
+  }
+  for (const field of Object.values(value)) overwrite(field, seen);
+  const isPlain = Object.getPrototypeOf(value) === Object.prototype || Array.isArray(value);
+  if (isPlain && !Object.isFrozen(value)) {
+    for (const name of Object.keys(value)) value[name] = "overwritten";
+  }
+}
+
+describe("Lists that functions of model files hand out", () => {
+  const rowsOf = async (rows) => {
+    const list = [];
+    for await (const row of rows) list.push(row);
+    return list;
+  };
+  const options = { schemes: ["int8-channel", "int4-g32"], worstRows: true, histogram: 4 };
+  let model;
+  before(async () => {
+    model = await openModel(await modelOf(LAYERS.MatMul, normals(96 * 20)));
+  });
+
+  it("are no part of an open model", async () => {
+    const before = structuredClone([model.inputs, [...model.tensors], [...model.metadata]]);
+    assert.ok(model.inputs.length > 0 && model.inputs[0].shape.length > 0);
+    overwrite([model.inputs, model.tensors, model.metadata, model.unreadable]);
+    assert.throws(() => model.inputs.push("x"), TypeError);
+    assert.throws(() => (model.inputs[0].shape[0] = 7), TypeError);
+    sameDeep([model.inputs, [...model.tensors], [...model.metadata]], before);
+  });
+
+  it("are each row's own", async () => {
+    const rows = await rowsOf(analyze(model, options));
+    const before = structuredClone(rows);
+    assert.ok(rows.length > 1);
+    overwrite(rows[0]);
+    sameDeep(rows.slice(1), before.slice(1));
+    const known = structuredClone(before);
+    overwrite(await rowsOf(analyze(model, { ...options, known })));
+    sameDeep(known, before, "given rows of an interrupted analysis");
+  });
+
+  it("are not those of the rows that were given", async () => {
+    const rows = await rowsOf(analyze(model, options));
+    const before = structuredClone(rows);
+    const stored = await storedRows(model, rows, { format: "onnx" });
+    overwrite([stored, plan(rows, { bitsPerWeight: 20 }), frontier(rows)]);
+    sameDeep(rows, before);
+  });
+
+  it("are not those of constants of a module", () => {
+    for (const [name, value] of Object.entries({ ...torch, ...models })) {
+      if (typeof value === "function" || Object(value) !== value) continue;
+      const before = JSON.stringify(value);
+      overwrite(value);
+      assert.equal(JSON.stringify(value), before, name);
+    }
+  });
+});
 
 describe("Arrays that an object hands out", () => {
   for (const [title, [make, run]] of Object.entries(subjects)) {

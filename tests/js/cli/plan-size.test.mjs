@@ -27,6 +27,14 @@ before(async () => {
 });
 
 describe("a plan within a size", () => {
+  it("says for each tensor once that the target stores it by no scheme", () => {
+    const args = ["--format", "safetensors", "--target", "compressed-tensors", "--size", "50%"];
+    const { code, stderr } = plan("model.onnx", ...args, "-q");
+    const reason = "no scheme that the target stores (7.68 kB)";
+    const problem = `it has no tensor to choose a scheme for; all are kept: ${reason}`;
+    assert.deepEqual([code, stderr], [3, `zeropoint plan: model.onnx: ${problem}\n`]);
+  });
+
   for (const target of ["zeropoint", "compressed-tensors"]) {
     it(`is a file within that size, in the layout of ${target}`, () => {
       const name = `budget-${target}`;

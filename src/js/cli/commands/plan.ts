@@ -176,7 +176,20 @@ function planWithin(
 
 /** The error for a model without weights to quantize, with the reasons that keep most bytes. */
 function nothingToPlan(file: string, rows: readonly PlanRow[]): Failure {
-  const reasons = keptByReason(rows)
+  const tensors = new Map<
+    string,
+    { readonly reason?: string | undefined; readonly bytes: number }
+  >();
+  for (const { name, scheme, isWritten, bytes, bytesBefore = bytes, reason } of rows) {
+    if (scheme !== "keep" && tensors.has(name)) continue;
+    const unwritten = isWritten === false ? "no scheme that the target stores" : undefined;
+    const known = tensors.get(name);
+    tensors.set(name, {
+      reason: reason ?? unwritten ?? known?.reason,
+      bytes: scheme === "keep" ? bytes : bytesBefore,
+    });
+  }
+  const reasons = keptByReason(tensors.values())
     .slice(0, 3)
     .map(({ reason, bytes }) => `${reason} (${showBytes(bytes)})`);
   const problem = `it has no tensor to choose a scheme for; all are kept: ${reasons.join("; ")}`;

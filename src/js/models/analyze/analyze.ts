@@ -16,6 +16,7 @@ import {
   type ModelTensor,
   partsOf,
 } from "../open/model.js";
+import { copyRow } from "../plan/rows.js";
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
@@ -115,7 +116,7 @@ async function* rowsOf(
     };
     const known = settings.known.get(name);
     if (known !== undefined) {
-      yield* known;
+      yield* known.map(copyRow);
       await onRead(sizes[i]);
       continue;
     }
@@ -245,7 +246,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
       at < 0
         ? keepRow(job, sha)
         : quantizedRow(job, sha, scheme, layout, evaluation, evaluation.totals[at]);
-    return histogram === undefined ? row : { ...row, histogram };
+    return histogram === undefined ? row : copyRow({ ...row, histogram });
   });
 }
 

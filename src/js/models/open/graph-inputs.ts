@@ -17,7 +17,14 @@ export interface ModelInput {
 /** The inputs of an ONNX model without those that have values in the file. */
 export function inputsOf({ graph }: OnnxModel): readonly ModelInput[] {
   const constants = new Set(graph.initializers.map(({ name }) => name));
-  return graph.inputs
-    .filter(({ name }) => !constants.has(name))
-    .map(({ name, elementType, shape }) => ({ name, dtype: dtypeOf(elementType), shape }));
+  const own = graph.inputs.filter(({ name }) => !constants.has(name));
+  return Object.freeze(
+    own.map(({ name, elementType, shape }) =>
+      Object.freeze({
+        name,
+        dtype: dtypeOf(elementType),
+        shape: shape && Object.freeze([...shape]),
+      }),
+    ),
+  );
 }

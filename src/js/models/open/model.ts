@@ -90,7 +90,7 @@ export class Model {
     this.#close = close;
     this.#weights = new Map(weights.map((weight) => [weight.name, weight]));
     const tensors = fixedMap("Model.tensors", tensorsOf(files, weights));
-    const inputs = document.format === "onnx" ? inputsOf(document.onnx) : [];
+    const inputs = document.format === "onnx" ? inputsOf(document.onnx) : Object.freeze([]);
     fixFields<Model>(this, {
       ...{ format, tensors, inputs },
       unreadable: fixedMap("Model.unreadable", document.unreadable),

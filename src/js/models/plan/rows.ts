@@ -2,6 +2,7 @@
 
 import { wrongKind, wrongNumber } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { fieldOf } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { checkAttached } from "../../base/typed-arrays.js";
 import { bytesOf, dtypeInfo, type FileDType } from "../../formats/dtypes.js";
@@ -330,4 +331,27 @@ function hasSqnr(row: object, minSqnr: number): boolean {
   const sqnr = Object.hasOwn(row, "sqnr") ? (row as PlanRow).sqnr : undefined;
   if (sqnr === null) return optional(row, "relative") === 0 || optional(row, "mse") === 0;
   return typeof sqnr === "number" && sqnr >= minSqnr;
+}
+
+/** Fields of rows of `analyze` that hold lists. */
+interface RowLists {
+  readonly shape?: unknown;
+  readonly worstRows?: unknown;
+  readonly histogram?: { readonly counts?: unknown };
+}
+
+/** A copy of a row with lists of its own. @param given  a row of `analyze`, of which nothing is checked */
+export function copyRow<Row extends object>(given: Row): Row {
+  const row = { ...given };
+  const shape = fieldOf(row as RowLists, "shape");
+  const worstRows = fieldOf(row as RowLists, "worstRows");
+  const histogram = fieldOf(row as RowLists, "histogram");
+  return {
+    ...row,
+    ...(Array.isArray(shape) && { shape: [...shape] }),
+    ...(Array.isArray(worstRows) && { worstRows: worstRows.map((each) => ({ ...each })) }),
+    ...(Array.isArray(histogram?.counts) && {
+      histogram: { ...histogram, counts: [...histogram.counts] },
+    }),
+  };
 }

@@ -4,7 +4,7 @@ import { wrongKind } from "../../base/check.js";
 import { fieldOf } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { documentOf, type Model } from "../open/model.js";
-import { type FileRows, listOfRows, type PlanRow } from "../plan/rows.js";
+import { copyRow, type FileRows, listOfRows, type PlanRow } from "../plan/rows.js";
 import { type QuantizeModelOptions, quantizeModel } from "./quantize-model.js";
 import type { QuantizedRow, QuantizeReport } from "./types.js";
 
@@ -147,7 +147,8 @@ export async function storedRows<Row extends PlanRow>(
   if (mixed.size === 1) overhead = Math.min(...rest.values());
   const own = (scheme: string): number =>
     mixed.size === 1 ? (rest.get(scheme) as number) - overhead : 0;
-  const sized = list.map((row): StoredRow<Row> => {
+  const sized = list.map((given): StoredRow<Row> => {
+    const row = copyRow(given);
     // Formats without a dtype of the model hold its tensors in a wider one.
     if (row.scheme === "keep")
       return { ...(row as StoredRow<Row>), bytes: kept.get(row.name) ?? row.bytes };

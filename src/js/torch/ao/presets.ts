@@ -5,10 +5,13 @@ import { MAX_COUNT } from "../../tensor/shape.js";
 import type { ChooseAffineOptions } from "./choose.js";
 import type { ChooseFloat8Options } from "./float8.js";
 
+/** A block for each row. */
+const ROWS: readonly number[] = /* @__PURE__ */ Object.freeze([1, -1]);
+
 /** Int8 weights, one scale for each row: Int8WeightOnlyConfig. */
 export const int8Weight: Readonly<ChooseAffineOptions> = /* @__PURE__ */ Object.freeze({
   mapping: "symmetric",
-  blockSize: [1, -1],
+  blockSize: ROWS,
   dtype: "int8",
   eps: 2 ** -23,
   scaleDtype: "float32",
@@ -57,5 +60,5 @@ export const int4Tinygemm = (groupSize: number): ChooseAffineOptions => ({
 /** Float8 with one scale for each row: Float8DynamicActivationFloat8WeightConfig by rows. */
 export const float8Row: Readonly<ChooseFloat8Options> = /* @__PURE__ */ Object.freeze({
   dtype: "float8_e4m3fn",
-  blockSize: [1, -1],
+  blockSize: ROWS,
 });
