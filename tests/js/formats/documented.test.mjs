@@ -123,6 +123,14 @@ describe("docs/formats.md", () => {
           },
         ],
       ],
+      "mlx-float": [
+        [
+          "MXFP4 of MLX",
+          (made) => {
+            made.config.quantization.mode = "mxfp3";
+          },
+        ],
+      ],
       gptq: [
         ["GPTQ", configured({ checkpoint_format: "marlin" })],
         ["GPTQ with the groups of act-order", without("m.g_idx"), 256],

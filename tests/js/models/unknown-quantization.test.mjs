@@ -136,6 +136,10 @@ describe("a checkpoint with a part that is renamed, missing, transposed or of an
     await rejects(model.read("m.weight"), RangeError, "ZP_UNSUPPORTED_FILE", /"m\.wscale"/);
     const { files, report } = await quantizeModel(model, "int8-channel");
     assert.equal(report.rows.find((row) => row.name === "m.weight").reason, "unknown quantization");
+    const kept = '1 weight of unknown quantization, kept as in the model: "m.weight"';
+    assert.ok(report.notes.includes(kept), report.notes.join("\n"));
+    const gguf = quantizeModel(model, "q8_0", { format: "gguf", requantize: true });
+    await rejects(gguf, RangeError, "ZP_UNSUPPORTED_FILE", /unknown quantization, by "m\.wscale"/);
     const again = await openModel(await collect(files[0].stream()));
     assert.deepEqual([...again.tensors.keys()].sort(), ["m.weight", "m.wscale"]);
     assert.deepEqual(await again.readBytes("m.weight"), await model.readBytes("m.weight"));
@@ -180,6 +184,46 @@ const OTHERS = {
     ["m.weight_int", "I8", [64, 96], Int8Array],
     ["m.weight_step", "F32", [64], Float32Array],
   ],
+  "quanto of packed codes": [
+    ["m.weight._data._data", "U8", [64, 48], Uint8Array],
+    ["m.weight._scale", "F32", [64, 1], Float32Array],
+  ],
+  "quanto of float8": [
+    ["m.weight._data", "F8_E4M3", [64, 96], Uint8Array],
+    ["m.weight._scale", "F32", [64, 1], Float32Array],
+  ],
+  "torchao of float8": [
+    ["m._weight_qdata", "F8_E4M3", [64, 96], Uint8Array],
+    ["m._weight_scale", "F32", [64, 1], Float32Array],
+  ],
+  "torchao with colons": [
+    ["m.weight:qdata", "F8_E4M3", [64, 96], Uint8Array],
+    ["m.weight:scale", "F32", [64, 1], Float32Array],
+  ],
+  "torch's packed parameters": [
+    ["m._packed_params._packed_params", "I8", [64, 96], Int8Array],
+    ["m.scale", "F32", [1], Float32Array],
+  ],
+  "TensorRT-LLM, four codes in a float": [
+    ["m.weight", "F32", [96, 16], Float32Array],
+    ["m.per_channel_scale", "F16", [64], Uint16Array],
+  ],
+  "sparse weights of compressed-tensors": [
+    ["m.compressed", "BF16", [64, 48], Uint16Array],
+    ["m.bitmask", "U8", [64, 12], Uint8Array],
+  ],
+  "scales beside the module": [
+    ["a.q.weight", "F8_E4M3", [64, 96], Uint8Array],
+    ["a.q_scale", "F32", [64], Float32Array],
+  ],
+  "scales in a tree of their own": [
+    ["a.q.weight", "F8_E4M3", [64, 96], Uint8Array],
+    ["scales.a.q.weight", "F32", [1], Float32Array],
+  ],
+  "a table with a scale": [
+    ["m.embedding", "F8_E4M3", [64, 96], Uint8Array],
+    ["m.scale", "F32", [64], Float32Array],
+  ],
   svdquant: [
     ["m.qweight", "I8", [64, 48], Int8Array],
     ["m.wscales", "BF16", [2, 64], Uint16Array],
@@ -196,6 +240,60 @@ describe("codes of quantizers whose layouts are not read", () => {
       const model = await open(Object.fromEntries(tensors));
       const [[codes]] = list;
       await rejects(model.read(codes), RangeError, "ZP_UNSUPPORTED_FILE", /unknown quantization/);
+    });
+  }
+});
+
+describe("a configuration that names another form of a known layout", () => {
+  const parts = {
+    "m.qweight": ["I32", [16, 64], Int32Array.from({ length: 1024 }, (_, i) => i * 2654435761)],
+    "m.qzeros": ["I32", [4, 8], new Int32Array(32).fill(0x77777777)],
+    "m.scales": ["F32", [4, 64], ramp(256, 0.5, 0.01)],
+  };
+  const awq = {
+    "m.qweight": ["I32", [128, 8], new Int32Array(1024)],
+    "m.qzeros": ["I32", [4, 8], new Int32Array(32)],
+    "m.scales": ["F16", [4, 64], new Uint16Array(256)],
+  };
+  const mlx = {
+    "m.weight": ["U32", [64, 16], new Uint32Array(1024)],
+    "m.scales": ["U8", [64, 4], new Uint8Array(256)],
+  };
+
+  it("has the zero points of AutoRound's own format as they are", async () => {
+    const method = { quant_method: "auto-round", bits: 4, group_size: 32 };
+    const packed = (name) => ({ quantization_config: { ...method, packing_format: name } });
+    const own = await (await open(parts, packed("auto_round:gptqmodel"))).read("m.weight");
+    const minus = await (await open(parts, packed("auto_round:auto_gptq"))).read("m.weight");
+    const [, , scales] = parts["m.scales"];
+    const [, , words] = parts["m.qweight"];
+    for (const [row, column] of [
+      [0, 0],
+      [5, 40],
+      [63, 127],
+    ]) {
+      const code = (words[Math.floor(column / 8) * 64 + row] >>> (4 * (column % 8))) & 15;
+      const scale = scales[Math.floor(column / 32) * 64 + row];
+      assert.equal(own.data[row * 128 + column], Math.fround((code - 7) * scale));
+      assert.equal(minus.data[row * 128 + column], Math.fround((code - 8) * scale));
+    }
+  });
+
+  const gptq = { quant_method: "gptq", bits: 4, group_size: 32, is_marlin_format: true };
+  for (const [name, tensors, config] of [
+    ["is_marlin_format of GPTQ", parts, { quantization_config: gptq }],
+    ...["gemv", "gemv_fast", "marlin"].map((version) => [
+      `${version} of GPTQModel's AWQ`,
+      awq,
+      { quantization_config: { quant_method: "awq", bits: 4, checkpoint_format: version } },
+    ]),
+    ["an unknown mode of MLX", mlx, { quantization: { bits: 4, group_size: 32, mode: "mxfp3" } }],
+  ]) {
+    it(`is refused: ${name}`, async () => {
+      const model = await open(tensors, config);
+      const [codes] = Object.keys(tensors);
+      const expected = /marlin|gemv|mxfp3/;
+      await rejects(model.read(codes), RangeError, "ZP_UNSUPPORTED_FILE", expected);
     });
   }
 });

@@ -91,6 +91,21 @@ class Scopes {
     return undefined;
   }
 
+  /** Whether the result of Cast is multiplied by a constant, perhaps after a constant was subtracted. */
+  isScaled(graph: OnnxGraph, node: OnnxNode): boolean {
+    let [name] = node.outputs;
+    for (let steps = 0; steps < 2; steps++) {
+      const [next, more] = this.#readers(graph).get(name) ?? [];
+      if (next === undefined || more !== undefined) return false;
+      const others = next.inputs.filter((input) => input !== name);
+      if (!others.some((input) => this.find(graph, input) !== undefined)) return false;
+      if (next.opType === "Mul" || next.opType === "Div") return true;
+      if (next.opType !== "Sub") return false;
+      name = next.outputs[0];
+    }
+    return false;
+  }
+
   /** The constant of a product of a constant and something else. */
   #factor(graph: OnnxGraph, name: string): ReturnType<Scopes["find"]> {
     const made = this.#producers(graph).get(name);
@@ -198,21 +213,30 @@ const UNKNOWN_OPERATORS =
 const titleOf = ({ domain, opType }: OnnxNode): string =>
   domain === "" || domain === "ai.onnx" ? opType : `${domain}.${opType}`;
 
+/** Those whose codes are a list of bytes. */
+const FLAT_OPERATORS = /^(MatMulBnb4|MatMulFpQ4)$/;
+
+/** Operators of other domains that take codes: TensorRT's, Quark's, Vitis AI's and others. */
+const FOREIGN_OPERATORS = /quant|nbits|bnb4|fp[48]|int[48]/i;
+
 /** The constants of codes of a node whose weight is not understood: matrices of integers, or of small floats. */
 function codesIn(scopes: Scopes, graph: OnnxGraph, node: OnnxNode): string[] {
   const { domain, opType, inputs } = node;
   const isOwn = domain === "" || domain === "ai.onnx";
   const isKnown = isOwn
     ? [":DequantizeLinear", ":QLinearConv", ":QLinearMatMul"].includes(`:${opType}`) ||
-      Object.hasOwn(INTEGER_OPERATORS, `:${opType}`)
-    : domain === MICROSOFT &&
-      (UNKNOWN_OPERATORS.test(opType) || Object.hasOwn(OPERATORS, `${domain}:${opType}`));
+      Object.hasOwn(INTEGER_OPERATORS, `:${opType}`) ||
+      (opType === "Cast" && scopes.isScaled(graph, node))
+    : domain === MICROSOFT
+      ? UNKNOWN_OPERATORS.test(opType) || Object.hasOwn(OPERATORS, `${domain}:${opType}`)
+      : FOREIGN_OPERATORS.test(opType);
   if (!isKnown) return [];
+  const rank = !isOwn && FLAT_OPERATORS.test(opType) ? 1 : 2;
   return inputs.flatMap((input) => {
     const { name, tensor } = scopes.find(graph, input) ?? {};
     const isCodes =
       tensor !== undefined &&
-      tensor.shape.length >= 2 &&
+      tensor.shape.length >= rank &&
       (/^u?int[248]$/.test(tensor.dtype) || isSmallFloat(tensor.dtype));
     return isCodes && name !== undefined ? [name] : [];
   });

@@ -20,6 +20,7 @@ import { documentOf, type Model, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
 import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
+import { UNKNOWN } from "../stored/weight.js";
 import type { FileEncoder } from "../weights/slices.js";
 import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { isDynamicDType, schemeOfDType, TRANSFORMERS_JS } from "./onnx/dtypes.js";
@@ -348,10 +349,18 @@ function quantizedNotes(
     const tensor = model.tensors.get(name);
     return tensor !== undefined && isReadableQuantized(tensor);
   });
-  if (own.length === 0 || isKeep) return [];
+  if (isKeep) return [];
   const kept = own.filter(({ scheme }) => scheme === "keep").length;
   const count = (weights: number): string => (weights === 1 ? "1 weight" : `${weights} weights`);
   const notes: string[] = [];
+  const unknown = rows.filter(({ name }) => model.tensors.get(name)?.layout === UNKNOWN);
+  if (unknown.length > 0) {
+    const some = unknown.slice(0, 3).map(({ name }) => show(name));
+    const more = unknown.length > some.length ? " …" : "";
+    notes.push(
+      `${count(unknown.length)} of unknown quantization, kept as in the model: ${some.join(", ")}${more}`,
+    );
+  }
   if (kept > 0 && choice.kind === "uniform") {
     notes.push(
       `${count(kept)} of the model are quantized already and not quantized again; requantize: true does that`,

@@ -53,8 +53,8 @@ async function jsonOf(readBeside: ReadBeside, path: string, budget: Budget): Pro
 }
 
 /**
- * The quantization that the files beside a checkpoint describe: config.json, or the older files of AutoGPTQ and AutoAWQ, or
- * ModelOpt's.
+ * The quantization that the files beside a checkpoint describe: config.json, or the files of AutoRound, AutoGPTQ, AutoAWQ
+ * or ModelOpt.
  */
 async function configOf(
   readBeside: ReadBeside,
@@ -62,6 +62,10 @@ async function configOf(
 ): Promise<QuantizationConfig | undefined> {
   const found = describeQuantization(await jsonOf(readBeside, "config.json", budget));
   if (found !== undefined) return found;
+  const autoRound = await jsonOf(readBeside, "quantization_config.json", budget);
+  if (Object(autoRound) === autoRound) {
+    return describeQuantization({ quantization_config: autoRound });
+  }
   const gptq = await jsonOf(readBeside, "quantize_config.json", budget);
   if (Object(gptq) === gptq) {
     const own = { quant_method: "gptq", ...(gptq as object) };

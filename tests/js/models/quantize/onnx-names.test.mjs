@@ -120,9 +120,14 @@ describe("operators that ONNX Runtime's optimizer fuses", () => {
 });
 
 describe("codes of an ONNX model", () => {
-  const modelOf = (node, initializers) =>
+  const modelOf = (nodes, initializers) =>
     onnxModel(
-      { nodes: [node], initializers, inputs: [value("x", [4, 2])], outputs: [value("y", [4, 4])] },
+      {
+        nodes: [nodes].flat(),
+        initializers,
+        inputs: [value("x", [4, 2])],
+        outputs: [value("y", [4, 4])],
+      },
       { irVersion: 10, opsets: { "": 23, "com.microsoft": 1 } },
     );
   const dequantize = { opType: "DequantizeLinear", outputs: ["y"] };
@@ -195,14 +200,21 @@ describe("codes of an ONNX model", () => {
       attributes: { K: { int: 8 }, N: { int: 4 }, bits: { int: 4 }, block_size: { int: 16 } },
     };
     const bnb = { ...nbits, opType: "MatMulBnb4", inputs: ["x", "w", "s"] };
-    for (const [node, others] of [
-      [computed, []],
-      [nbits, [scale, index]],
-      [bnb, [scale]],
+    const flat = constant("w", [64], new Uint8Array(64).fill(3));
+    const quark = { ...bnb, opType: "ExtendedDequantizeLinear", domain: "com.amd.quark" };
+    const cast = { opType: "Cast", inputs: ["w"], outputs: ["f"], attributes: { to: { int: 1 } } };
+    const byHand = [cast, { opType: "Mul", inputs: ["f", "s"], outputs: ["y"] }];
+    for (const [operator, nodes, others, own = codes] of [
+      ["DequantizeLinear", computed, []],
+      ["MatMulNBits", nbits, [scale, index]],
+      ["MatMulBnb4", bnb, [scale]],
+      ["MatMulBnb4", bnb, [scale], flat],
+      ["ExtendedDequantizeLinear", quark, [scale]],
+      ["Cast", byHand, [scale]],
     ]) {
-      const model = await openModel(await modelOf(node, [codes, ...others]));
-      assert.equal(model.tensors.get("w").layout, "unknown quantization", node.opType);
-      await rejects(model.read("w"), RangeError, "ZP_UNSUPPORTED_FILE", new RegExp(node.opType));
+      const model = await openModel(await modelOf(nodes, [own, ...others]));
+      assert.equal(model.tensors.get("w").layout, "unknown quantization", operator);
+      await rejects(model.read("w"), RangeError, "ZP_UNSUPPORTED_FILE", new RegExp(operator));
       assert.equal((await model.readBytes("w")).length, 64);
     }
   });

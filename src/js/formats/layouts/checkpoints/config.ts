@@ -81,6 +81,9 @@ export const METHODS: readonly string[] = [
   ],
 ];
 
+/** MLX's modes. */
+const MODES: readonly unknown[] = ["affine", "mxfp4", "mxfp8", "nvfp4"];
+
 /** Parts of a model whose configurations hold that of their own quantization. */
 const NESTED = ["text_config", "llm_config", "language_config", "decoder_config", "thinker_config"];
 
@@ -193,8 +196,12 @@ function refusalOf(
   const text = (key: string): string => (typeof given[key] === "string" ? given[key] : "");
   if (method !== undefined && !METHODS.includes(method))
     return `quant_method ${JSON.stringify(method)}`;
-  if (method === "awq" && !/^(gemm)?$/i.test(text("version")))
-    return `awq of version ${text("version")}`;
+  const mode = [given, ...Object.values(given)].map((each) => Object(each).mode as unknown);
+  const unknown = mode.find((each) => each !== undefined && !MODES.includes(each));
+  if (method === undefined && unknown !== undefined) return `mode ${JSON.stringify(unknown)}`;
+  for (const version of method === "awq" ? [text("version"), format ?? ""] : [])
+    if (!/^(gemm)?$/i.test(version)) return `awq of version ${version}`;
+  if (given.is_marlin_format === true) return "gptq of format marlin";
   const packing = text("packing_format");
   if (/auto-round$/.test(method ?? "") && !/gptq|awq|compressed|llm_compressor|fp8/.test(packing)) {
     return `auto-round of packing_format ${JSON.stringify(packing)}`;
@@ -226,7 +233,10 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
   const method = /auto-round$/.test(named ?? "")
     ? (/gptq/.test(packing) && "gptq") || (/awq/.test(packing) && "awq") || named
     : named;
-  const checkpointFormat = text("checkpoint_format") ?? text("format");
+  // AutoRound's own format has zero points as they are, its "auto_gptq" those minus 1.
+  const isPlainZero = method === "gptq" && packing === "auto_round:gptqmodel";
+  const checkpointFormat =
+    text("checkpoint_format") ?? text("format") ?? (isPlainZero ? "gptq_v2" : undefined);
   const bits = new Set<number>();
   const addBits = (value: unknown): void => {
     if (isObject(value) && Number.isInteger(value.bits ?? value.num_bits)) {
@@ -280,7 +290,7 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
     hasGroupIndex:
       (isGptq && given.desc_act === true && groupSize !== -1) || actorder === "group" || undefined,
     refused:
-      refusalOf(method, given, isGptq ? checkpointFormat : undefined, [...bits]) ??
+      refusalOf(method, given, checkpointFormat, [...bits]) ??
       (unread === undefined ? undefined : `the expression ${JSON.stringify(unread)}`),
   };
 }

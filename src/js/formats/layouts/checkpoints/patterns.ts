@@ -177,7 +177,10 @@ export const LAYOUT_NAMES: readonly LayoutName[] = [
 
 /** The names of codes, in their module, that no tensor of numbers has. */
 export const CODE_NAMES =
-  /^(weight_(packed|q|int|codes|qdata)|_?qdata|packed_weight|qweight|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$/;
+  /^(weight_(packed|q|int|codes)|packed_weight|qweight|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$|(^|[_:])qdata$/;
+
+/** The same, of names that tensors of floats have, too. */
+export const INNER_CODE_NAMES = /^(_data|_packed_params|int_data|float8_data)$/;
 
 /**
  * Finds quantized weights among the tensors of a checkpoint.

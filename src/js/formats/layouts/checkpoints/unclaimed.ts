@@ -5,7 +5,7 @@ import type { Budget } from "../../budget.js";
 import type { FileDType } from "../../dtypes.js";
 import type { TensorInfo } from "../unpack.js";
 import type { QuantizationConfig } from "./config.js";
-import { CODE_NAMES, FLOATS8 } from "./patterns.js";
+import { CODE_NAMES, FLOATS8, INNER_CODE_NAMES } from "./patterns.js";
 
 /** The names of tensors of a weight that a layout claims; the first is that of its codes. */
 export interface Claim {
@@ -35,7 +35,7 @@ const isCodes = (dtype: FileDType): boolean =>
 
 /** Names of what belongs to codes. */
 const OF_CODES =
-  /scale|absmax|zero|quant|codebook|scb$|g_idx|biases$|offset|lut$|qmap|permute|_perm$/i;
+  /scale|absmax|amax|zero|quant|codebook|scb$|g_idx|biases$|offset|lut$|qmap|permute|_perm$/i;
 
 /** Names of what belongs to the activations of a module, not to its weight. */
 const OF_ACTIVATIONS =
@@ -52,7 +52,10 @@ const ORDINARY = /(^|_)bias$|^running_(mean|var)$|^num_batches_tracked$/;
 
 /** Names beside a weight that only quantizers use. */
 const CERTAIN =
-  /^(weight_(scale|zero|absmax|quant|codebook|packed)\w*|scale_weight|comfy_quant|scb)$/i;
+  /^(weight_(scale|zero|absmax|quant|codebook|packed)\w*|scale_weight|comfy_quant|scb|per_channel_scale|weights_scaling_factor)$/i;
+
+/** Names of scales that have no other meaning beside a tensor of float8. */
+const SCALES = /^(scale|scales|scale_inv|weight_scale|absmax)$/i;
 
 /** A tensor that tells readers how float8 is scaled in a whole file. */
 const FILE_MARKER = /(^|\.)scaled_fp8$/;
@@ -73,6 +76,11 @@ class Neighbours {
   readonly #ofCodes = new Map<string, string[]>();
   /** Names that go on after a dot, by the name of a tensor. */
   readonly #below = new Map<string, string[]>();
+  /**
+   * Names outside of a module that belong to its codes, by the name of these: "a.q_scale", and "scales.a.q.weight" in a tree
+   * of scales, for "a.q.weight".
+   */
+  readonly #outside = new Map<string, string[]>();
 
   constructor(tensors: ReadonlyMap<string, TensorInfo>) {
     for (const name of tensors.keys()) {
@@ -83,6 +91,8 @@ class Neighbours {
         const above = name.slice(0, dot);
         if (tensors.has(above)) add(this.#below, above, name);
       }
+      for (const codes of codesInside(name))
+        if (tensors.has(codes)) add(this.#outside, codes, name);
     }
   }
 
@@ -98,6 +108,27 @@ class Neighbours {
 
   below(name: string): readonly string[] {
     return this.#below.get(name) ?? [];
+  }
+
+  outside(name: string): readonly string[] {
+    return this.#outside.get(name) ?? [];
+  }
+}
+
+/** The longest name that is compared with names of modules. */
+const MOST_LETTERS = 256;
+
+/** Names of codes that a tensor may belong to, which is not in their module. */
+function* codesInside(name: string): Generator<string> {
+  const [tree] = name.split(".", 1);
+  if (OF_CODES.test(tree)) yield name.slice(tree.length + 1);
+  const [, own] = splitName(name);
+  if (own.length > MOST_LETTERS || !OF_CODES.test(own)) return;
+  const start = name.length - own.length;
+  for (let at = own.indexOf("_"); at > 0; at = own.indexOf("_", at + 1)) {
+    const rest = own.slice(at + 1);
+    if (OF_CODES.test(rest) && !OF_ACTIVATIONS.test(rest))
+      yield `${name.slice(0, start + at)}.weight`;
   }
 }
 
@@ -144,11 +175,14 @@ export function findUnclaimed(
         return !ORDINARY.test(text) && !OF_ACTIVATIONS.test(text);
       if (!isCodes(dtype)) return own === "weight" && CERTAIN.test(text);
       const goesOn = text.startsWith(`${own}_`) && !ORDINARY.test(text);
+      const isSmall = SMALL_FLOATS.includes(dtype);
       if (goesOn && isOfCodes(text.slice(own.length))) return true;
+      if (isSmall && !SCALES.test(own) && SCALES.test(text)) return !isOfLayout;
       return !isOfLayout && INTEGERS.includes(dtype) && name.includes(".") && isOfCodes(text);
     });
     const isMark = (other: string): boolean => OF_CODES.test(other.slice(name.length));
-    return [...below.filter(isMark), ...beside.map(([other]) => other)];
+    const outside = !isOfLayout && isCodes(dtype) ? neighbours.outside(name).filter(isFree) : [];
+    return [...below.filter(isMark), ...beside.map(([other]) => other), ...outside];
   }
 
   const dropped = new Set<Claim>();
@@ -173,7 +207,11 @@ export function findUnclaimed(
     const [module, own] = splitName(name);
     const isWide = shape.length >= 2 && shape.every((length) => length > 0);
     if (isWide && CODE_NAMES.test(own)) return "codes without their scales";
+    if (own === "compressed" && tensors.has(name.replace(/compressed$/, "bitmask"))) {
+      return "its bitmask, of sparse weights";
+    }
     if (!isWide || !isCodes(dtype)) return undefined;
+    if (INNER_CODE_NAMES.test(own)) return "codes without their scales";
     if (config?.refused !== undefined) return config.refused;
     if (/^(q_)?weight$/.test(own) && INTEGERS.includes(dtype)) return "codes without scales";
     const isScaled = FLOATS8.includes(dtype) && own === "weight";

@@ -8,7 +8,7 @@ import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { type GGUFLayout, ggufTensors } from "../../../formats/gguf/write.js";
 import type { FileTensor } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
-import { documentOf, Model, type ModelTensor } from "../../open/model.js";
+import { documentOf, Model, type ModelTensor, weightsOf } from "../../open/model.js";
 import { openModel } from "../../open/open.js";
 import type { FileSource } from "../../open/sources.js";
 import { parseScheme } from "../../scheme.js";
@@ -174,6 +174,8 @@ function containerTensors({ where, document, model, requantize }: Job): Map<stri
       tensors.set(name, document.files.get(name) as FileTensor);
       continue;
     }
+    const refusal = weightsOf(model).get(name)?.refusal;
+    if (refusal !== undefined) throw refusal(where);
     if (!requantize || !isReadableQuantized(tensor)) {
       const problem = `tensor ${show(name)} is quantized already (${tensor.dtype}), and only GGUF's own types are kept in GGUF`;
       const hint = 'requantize: true quantizes its values again; format "npz" writes its values';
