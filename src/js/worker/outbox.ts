@@ -3,7 +3,7 @@
 import { isTurnOver, pause, takeTurn } from "./turns.js";
 
 /** Messages that are posted within the caller's own turn, and bytes of arrays copied for them: about a millisecond. */
-const TURN_POSTS = 32;
+const TURN_POSTS = 8;
 const TURN_BYTES = 2 ** 20;
 
 /** Bytes of arrays in messages of calls that have not settled; later calls keep theirs until then. */

@@ -200,7 +200,7 @@ export class Encoder implements Found {
         const field = fieldOf(tensor, name);
         if (field !== undefined && typeof field !== "function") fields.push([name, field]);
       }
-      return ["object", this.#fields(Object.fromEntries(fields))];
+      return ["object", this.#entries(fields)];
     }
     const prototype = Object.getPrototypeOf(value) as object | null;
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
@@ -218,8 +218,12 @@ export class Encoder implements Found {
   }
 
   #fields(fields: Readonly<Record<string, unknown>>): Record<string, Encoded> {
+    return this.#entries(Object.entries(fields));
+  }
+
+  #entries(entries: readonly (readonly [string, unknown])[]): Record<string, Encoded> {
     return Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => {
+      entries.map(([name, value]) => {
         this.#name = name;
         return [name, name === "out" ? this.encodeOut(value, "options.out") : this.encode(value)];
       }),
