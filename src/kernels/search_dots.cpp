@@ -1,5 +1,6 @@
 // Dots of a query with rows of codes, 16 bytes a step, four rows at a time: each load of the query
-// serves four rows, and memory is read in four streams.
+// serves four rows. They are a quarter of the rows apart: processors read ahead in each of four
+// parts of memory, but hardly in neighbouring rows, which are in the same page.
 // Parity: integers, equal to the plain sums of reference/search.h.
 #include <cassert>
 
@@ -14,14 +15,15 @@ std::int32_t total(v128_t v) {
   return wasm_i32x4_extract_lane(v, 0) + wasm_i32x4_extract_lane(v, 1);
 }
 
-// Runs Step over kRows rows: step(bytes of a row, query of the step, sum) -> sum.
+// Runs Step over kRows rows, `apart` rows from each other: step(bytes of a row, query of the step,
+// sum) -> sum.
 template <std::size_t kRows, typename Step>
-void dot_some(const RowDots& dots, std::size_t row, Step step, std::size_t query_bytes,
-              std::int32_t* out) {
+void dot_some(const RowDots& dots, std::size_t row, std::size_t apart, Step step,
+              std::size_t query_bytes, std::int32_t* out) {
   const std::uint8_t* from[kRows];
   v128_t sums[kRows];
   for (std::size_t r = 0; r < kRows; ++r) {
-    from[r] = dots.rows + (row + r) * dots.stride;
+    from[r] = dots.rows + (row + r * apart) * dots.stride;
     sums[r] = wasm_i32x4_splat(0);
   }
   const auto* query = static_cast<const std::uint8_t*>(dots.query);
@@ -30,15 +32,19 @@ void dot_some(const RowDots& dots, std::size_t row, Step step, std::size_t query
     for (std::size_t r = 0; r < kRows; ++r) from[r] = ahead(from[r], 16);
     query += query_bytes;
   }
-  for (std::size_t r = 0; r < kRows; ++r) out[row + r] = total(sums[r]);
+  for (std::size_t r = 0; r < kRows; ++r) out[row + r * apart] = total(sums[r]);
 }
 
 template <typename Step>
 void dot_rows(const RowDots& dots, std::size_t count, Step step, std::size_t query_bytes,
               std::int32_t* out) {
-  std::size_t row = 0;
-  for (; row + 4 <= count; row += 4) dot_some<4>(dots, row, step, query_bytes, out);
-  for (; row < count; ++row) dot_some<1>(dots, row, step, query_bytes, out);
+  const std::size_t quarter = count / 4;
+  for (std::size_t row = 0; row < quarter; ++row) {
+    dot_some<4>(dots, row, quarter, step, query_bytes, out);
+  }
+  for (std::size_t row = 4 * quarter; row < count; ++row) {
+    dot_some<1>(dots, row, 1, step, query_bytes, out);
+  }
 }
 
 // The next 16 bytes; zeros behind the last one.
