@@ -184,22 +184,28 @@ struct Scan {
 // Rows whose groups are multiplied one after the other, so that memory is read in few streams.
 constexpr std::size_t kGroupedRows = 4;
 
-// Products of the query's codes and of the rows' restored values: exact integers times scales.
+// Queries that are multiplied together: rows are read and widened once for both.
+constexpr std::size_t kPairedQueries = 2;
+
+// Products of the codes of one or two queries and of the rows' restored values: exact integers
+// times scales. out[q * kTileRows + r].
 void multiply_rows(const Scan& scan, const VectorSegment& segment, std::size_t i, std::size_t count,
-                   const std::byte* query, double* out) {
+                   const std::byte* query, std::size_t queries, double* out) {
   const VectorGroups& groups = scan.groups;
   const std::size_t stride = groups.row_bytes;
+  const std::size_t query_bytes = prepared_query_size(scan.format);
   const std::size_t group_step = steps_of(groups.bytes) * step_bytes(scan.format.codes);
   const std::size_t most = groups.count == 1 ? kTileRows : kGroupedRows;
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t rows = std::min(most, count - done);
     const std::size_t first = i + done;
-    std::fill_n(out + done, rows, 0.0);
+    for (std::size_t q = 0; q < queries; ++q) std::fill_n(out + q * kTileRows + done, rows, 0.0);
     for (std::size_t g = 0; g < groups.count; ++g) {
-      std::int32_t dots[kTileRows];
-      const kernels::RowDots own{segment.codes + first * stride + g * groups.bytes, stride,
-                                 query + sizeof(Query) + g * group_step,
-                                 steps_of(code_bytes(groups.size_of(g), scan.format.codes))};
+      std::int32_t dots[kPairedQueries * kTileRows];
+      kernels::RowDots own{segment.codes + first * stride + g * groups.bytes, stride,
+                           query + sizeof(Query) + g * group_step,
+                           steps_of(code_bytes(groups.size_of(g), scan.format.codes))};
+      if (queries > 1) own.to_second = query_bytes;
       if (scan.format.codes == VectorCodes::kInt8) {
         kernels::dot_rows_s8(own, rows, dots);
       } else if (scan.format.codes == VectorCodes::kInt4) {
@@ -210,8 +216,11 @@ void multiply_rows(const Scan& scan, const VectorSegment& segment, std::size_t i
         for (std::size_t r = 0; r < rows; ++r) dots[r] = 2 * dots[r] - sum;
       }
       const float* const scales = segment.scales + first * groups.count + g;
-      for (std::size_t r = 0; r < rows; ++r) {
-        out[done + r] += static_cast<double>(scales[r * groups.count]) * dots[r];
+      for (std::size_t q = 0; q < queries; ++q) {
+        for (std::size_t r = 0; r < rows; ++r) {
+          const auto scale = static_cast<double>(scales[r * groups.count]);
+          out[q * kTileRows + done + r] += scale * dots[q * rows + r];
+        }
       }
     }
   }
@@ -232,26 +241,16 @@ double sign_product(const VectorSegment& segment, std::size_t i, std::size_t dim
   return restored > 0.0 ? product * (1.0 + error * error / restored) : product;
 }
 
-// Scans at most kTileRows rows of a segment.
-void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
-               const std::byte* query, Collector& found) {
-  double products[kTileRows];
+// Collects candidates of a query among rows of a segment.
+void collect_rows(const Scan& scan, const VectorSegment& segment, std::size_t begin,
+                  std::size_t count, const Query& query, const double* products, Collector& found) {
   const std::size_t first = segment.first + begin;
   const bool has_signs =
       scan.format.codes == VectorCodes::kBinary && scan.format.similarity != Similarity::kEuclidean;
-  if (scan.mask == nullptr) {
-    multiply_rows(scan, segment, begin, count, query, products);
-  } else {
-    for (std::size_t r = 0; r < count; ++r) {
-      if (!is_wanted(scan.mask, first + r)) continue;
-      multiply_rows(scan, segment, begin + r, 1, query, products + r);
-    }
-  }
   for (std::size_t r = 0; r < count; ++r) {
     if (!is_wanted(scan.mask, first + r)) continue;
     const std::size_t i = begin + r;
-    Candidate candidate =
-        bounds_of(query_at(query), scan.format.similarity, segment, i, products[r]);
+    Candidate candidate = bounds_of(query, scan.format.similarity, segment, i, products[r]);
     if (candidate.upper < found.threshold()) continue;
     if (has_signs) {
       const double score = sign_product(segment, i, scan.format.dimensions, candidate.score);
@@ -263,9 +262,28 @@ void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin
   }
 }
 
+// Scans at most kTileRows rows of a segment for one or two queries.
+void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
+               const std::byte* query, std::size_t queries, Collector* found) {
+  double products[kPairedQueries * kTileRows];
+  if (scan.mask == nullptr) {
+    multiply_rows(scan, segment, begin, count, query, queries, products);
+  } else {
+    for (std::size_t r = 0; r < count; ++r) {
+      if (!is_wanted(scan.mask, segment.first + begin + r)) continue;
+      multiply_rows(scan, segment, begin + r, 1, query, queries, products + r);
+    }
+  }
+  for (std::size_t q = 0; q < queries; ++q) {
+    const Query& own = query_at(query + q * prepared_query_size(scan.format));
+    collect_rows(scan, segment, begin, count, own, products + q * kTileRows, found[q]);
+  }
+}
+
 // Scans rows begin ... end - 1 for some of the queries: as many as collectors fit on the stack.
 void scan_rows(const Scan& scan, std::size_t begin, std::size_t end, std::size_t first_query,
                std::size_t count, std::size_t query_bytes, Collector* found) {
+  const std::size_t together = scan.format.codes == VectorCodes::kBinary ? 1 : kPairedQueries;
   for (std::size_t s = 0; s < scan.segment_count; ++s) {
     const VectorSegment& segment = scan.segments[s];
     const std::size_t from = std::max(begin, segment.first) - segment.first;
@@ -273,9 +291,9 @@ void scan_rows(const Scan& scan, std::size_t begin, std::size_t end, std::size_t
     if (to <= segment.first) continue;
     for (std::size_t i = from; i < to - segment.first; i += kTileRows) {
       const std::size_t rows = std::min(kTileRows, to - segment.first - i);
-      for (std::size_t q = 0; q < count; ++q) {
+      for (std::size_t q = 0; q < count; q += together) {
         const std::byte* query = scan.queries + (first_query + q) * query_bytes;
-        scan_tile(scan, segment, i, rows, query, found[q]);
+        scan_tile(scan, segment, i, rows, query, std::min(together, count - q), found + q);
       }
     }
   }

@@ -14,9 +14,12 @@ struct RowDots {
   std::size_t stride;
   const void* query;
   std::size_t steps;  ///< of 16 bytes, the last one may be short
+  /// From the query to a second one, in bytes; 0: there is one. Of dot_rows_s8() and dot_rows_s4().
+  std::size_t to_second = 0;
 };
 
-/// out[r] = sum of rows[r][i] * query[i]. query: int16[steps * 16], padded with 0.
+/// out[r] = sum of rows[r][i] * query[i], and of a second query out[count + r].
+/// query: int16[steps * 16], padded with 0.
 void dot_rows_s8(const RowDots& dots, std::size_t count, std::int32_t* out);
 
 /// The same for codes of four bits; query: int16[steps * 32] in the order of four_bit_place().

@@ -1,7 +1,8 @@
-// Dots of a query with rows of codes, 16 bytes a step, four rows at a time: each load of the query
-// serves four rows. They are a quarter of the rows apart: processors read ahead in each of four
-// parts of memory, but hardly in neighbouring rows, which are in the same page.
-// Parity: integers, equal to the plain sums of reference/search.h.
+// Dots of one or two queries with rows of codes, 16 bytes a step, four rows at a time: each load of
+// a query serves four rows, and each widening of codes both queries. The rows are a quarter of the
+// rows apart: processors read ahead in each of four parts of memory, but hardly in neighbouring
+// rows, which are in the same page. Parity: integers, equal to the plain sums of
+// reference/search.h.
 #include <cassert>
 
 #include "kernels/search.h"
@@ -15,36 +16,68 @@ std::int32_t total(v128_t v) {
   return wasm_i32x4_extract_lane(v, 0) + wasm_i32x4_extract_lane(v, 1);
 }
 
-// Runs Step over kRows rows, `apart` rows from each other: step(bytes of a row, query of the step,
-// sum) -> sum.
-template <std::size_t kRows, typename Step>
-void dot_some(const RowDots& dots, std::size_t row, std::size_t apart, Step step,
-              std::size_t query_bytes, std::int32_t* out) {
-  const std::uint8_t* from[kRows];
-  v128_t sums[kRows];
-  for (std::size_t r = 0; r < kRows; ++r) {
-    from[r] = dots.rows + (row + r * apart) * dots.stride;
-    sums[r] = wasm_i32x4_splat(0);
-  }
-  const auto* query = static_cast<const std::uint8_t*>(dots.query);
-  for (std::size_t i = 0; i < dots.steps; ++i) {
-    for (std::size_t r = 0; r < kRows; ++r) sums[r] = step(from[r], query, sums[r]);
-    for (std::size_t r = 0; r < kRows; ++r) from[r] = ahead(from[r], 16);
-    query += query_bytes;
-  }
-  for (std::size_t r = 0; r < kRows; ++r) out[row + r * apart] = total(sums[r]);
+v128_t add_dot(v128_t codes, const std::uint8_t* query, v128_t sum) {
+  return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, wasm_v128_load(query)));
 }
 
-template <typename Step>
-void dot_rows(const RowDots& dots, std::size_t count, Step step, std::size_t query_bytes,
-              std::int32_t* out) {
+// 16 bytes of rows of 8 and of 4 bits: part(bytes, p) has the codes that meet vector p of a query.
+struct EightBits {
+  static constexpr std::size_t kParts = 2;
+  static v128_t part(const std::uint8_t* bytes, std::size_t p) {
+    return wasm_i16x8_load8x8(bytes + 8 * p);
+  }
+};
+struct FourBits {
+  static constexpr std::size_t kParts = 4;
+  static v128_t part(const std::uint8_t* bytes, std::size_t p) {
+    return wasm_i16x8_shr(wasm_i16x8_shl(wasm_v128_load(bytes), 12 - 4 * p), 12);
+  }
+};
+
+// kRows rows, `apart` rows from each other.
+template <typename Codes, std::size_t kRows, std::size_t kQueries>
+void dot_some(const RowDots& dots, std::size_t row, std::size_t apart, std::int32_t* const* out) {
+  const std::uint8_t* from[kRows];
+  const std::uint8_t* query[kQueries];
+  v128_t sums[kQueries][kRows];
+  for (std::size_t r = 0; r < kRows; ++r) from[r] = dots.rows + (row + r * apart) * dots.stride;
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    query[q] = static_cast<const std::uint8_t*>(dots.query) + q * dots.to_second;
+    for (std::size_t r = 0; r < kRows; ++r) sums[q][r] = wasm_i32x4_splat(0);
+  }
+  for (std::size_t i = 0; i < dots.steps; ++i) {
+    for (std::size_t p = 0; p < Codes::kParts; ++p) {
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const v128_t codes = Codes::part(from[r], p);
+        for (std::size_t q = 0; q < kQueries; ++q) {
+          sums[q][r] = add_dot(codes, query[q] + 16 * p, sums[q][r]);
+        }
+      }
+    }
+    for (std::size_t r = 0; r < kRows; ++r) from[r] = ahead(from[r], 16);
+    for (std::size_t q = 0; q < kQueries; ++q) query[q] = ahead(query[q], 16 * Codes::kParts);
+  }
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    for (std::size_t r = 0; r < kRows; ++r) out[q][row + r * apart] = total(sums[q][r]);
+  }
+}
+
+template <typename Codes, std::size_t kQueries>
+void dot_all(const RowDots& dots, std::size_t count, std::int32_t* out) {
+  std::int32_t* const outs[] = {out, out + count};
   const std::size_t quarter = count / 4;
   for (std::size_t row = 0; row < quarter; ++row) {
-    dot_some<4>(dots, row, quarter, step, query_bytes, out);
+    dot_some<Codes, 4, kQueries>(dots, row, quarter, outs);
   }
   for (std::size_t row = 4 * quarter; row < count; ++row) {
-    dot_some<1>(dots, row, 1, step, query_bytes, out);
+    dot_some<Codes, 1, kQueries>(dots, row, 1, outs);
   }
+}
+
+template <typename Codes>
+void dot_rows(const RowDots& dots, std::size_t count, std::int32_t* out) {
+  if (dots.to_second == 0) return dot_all<Codes, 1>(dots, count, out);
+  dot_all<Codes, 2>(dots, count, out);
 }
 
 // The next 16 bytes; zeros behind the last one.
@@ -55,29 +88,14 @@ v128_t load_bytes(const std::uint8_t* from, std::size_t left) {
   return wasm_v128_load(rest);
 }
 
-v128_t add_dot(v128_t codes, const std::uint8_t* query, v128_t sum) {
-  return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, wasm_v128_load(query)));
-}
-
 }  // namespace
 
 void dot_rows_s8(const RowDots& dots, std::size_t count, std::int32_t* out) {
-  const auto step = [](const std::uint8_t* row, const std::uint8_t* query, v128_t sum) {
-    sum = add_dot(wasm_i16x8_load8x8(row), query, sum);
-    return add_dot(wasm_i16x8_load8x8(row + 8), query + 16, sum);
-  };
-  dot_rows(dots, count, step, 32, out);
+  dot_rows<EightBits>(dots, count, out);
 }
 
 void dot_rows_s4(const RowDots& dots, std::size_t count, std::int32_t* out) {
-  const auto step = [](const std::uint8_t* row, const std::uint8_t* query, v128_t sum) {
-    const v128_t v = wasm_v128_load(row);
-    sum = add_dot(wasm_i16x8_shr(wasm_i16x8_shl(v, 12), 12), query, sum);
-    sum = add_dot(wasm_i16x8_shr(wasm_i16x8_shl(v, 8), 12), query + 16, sum);
-    sum = add_dot(wasm_i16x8_shr(wasm_i16x8_shl(v, 4), 12), query + 32, sum);
-    return add_dot(wasm_i16x8_shr(v, 12), query + 48, sum);
-  };
-  dot_rows(dots, count, step, 64, out);
+  dot_rows<FourBits>(dots, count, out);
 }
 
 void sum_signed_b1(const RowDots& dots, std::size_t count, std::int32_t* out) {

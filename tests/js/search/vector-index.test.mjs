@@ -132,6 +132,22 @@ describe("VectorIndex", () => {
     assert.equal(own.vector("no"), undefined);
   });
 
+  it("answers a batch as its queries one by one, in every form, with and without a filter", () => {
+    const batch = Array.from({ length: 19 }, () => random.normal(D));
+    const forms = [{}, { dtype: "int4" }, { dtype: "binary" }, { prefilter: "binary" }];
+    for (const form of [...forms, { groupSize: 7 }, { dtype: "int4", groupSize: 7 }]) {
+      const index = indexOf({ originals: "none", ...form });
+      for (const filter of [undefined, (id) => id % 3 === 0]) {
+        const options = { k: 5, filter };
+        for (const count of [1, 2, 3, 16, 17, 19]) {
+          const some = batch.slice(0, count);
+          const each = some.map((own) => index.search(own, options));
+          assert.deepEqual(index.search(some, options), each, `${count}, ${JSON.stringify(form)}`);
+        }
+      }
+    }
+  });
+
   it("gives the same hits with any number of queries, ids as a filter or a function, and k beyond its size", () => {
     const index = indexOf({ metric: "euclidean" });
     const batch = Array.from({ length: 40 }, () => random.normal(D));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "compare.h"
@@ -23,33 +24,54 @@ std::vector<std::uint8_t> random_bytes(Random& random, std::size_t n) {
   return bytes;
 }
 
+// A query in the layout of its kernel.
+std::vector<std::uint8_t> placed_query(const std::vector<std::int16_t>& query, int bits,
+                                       std::size_t steps) {
+  std::vector<std::uint8_t> placed(steps * (bits == 1   ? kernels::kPlanes * 16
+                                            : bits == 8 ? 32
+                                                        : 64));
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    for (std::size_t p = 0; bits == 1 && p < kernels::kPlanes; ++p) {
+      std::uint8_t& byte = placed[p * steps * 16 + i / 8];
+      byte = static_cast<std::uint8_t>(byte | (query[i] >> p & 1) << (i % 8));
+    }
+    if (bits == 1) continue;
+    const std::size_t place = bits == 4 ? kernels::four_bit_place(i) : i;
+    std::memcpy(placed.data() + 2 * place, &query[i], 2);
+  }
+  return placed;
+}
+
 // Rows of n values end 16 bytes before the end of their allocation.
 void expect_dots(Random& random, std::size_t n, std::size_t count, int bits, std::int32_t most) {
   const std::size_t stride = bits == 8 ? n : (n * static_cast<std::size_t>(bits) + 7) / 8;
   const std::vector<std::uint8_t> rows = random_bytes(random, count * stride + 16);
-  std::vector<std::int16_t> query(n);
-  for (std::int16_t& q : query) q = static_cast<std::int16_t>(random.integer(-most, most));
   const std::size_t steps = (stride + 15) / 16;
-  std::vector<std::int16_t> placed(std::max(n, steps * 32));
-  std::vector<std::uint8_t> planes(kernels::kPlanes * steps * 16);
-  for (std::size_t i = 0; i < n; ++i) {
-    placed[bits == 4 ? kernels::four_bit_place(i) : i] = query[i];
-    for (std::size_t p = 0; bits == 1 && p < kernels::kPlanes; ++p) {
-      std::uint8_t& byte = planes[p * steps * 16 + i / 8];
-      byte = static_cast<std::uint8_t>(byte | (query[i] >> p & 1) << (i % 8));
-    }
+  std::vector<std::vector<std::int16_t>> queries(2, std::vector<std::int16_t>(n));
+  std::vector<std::uint8_t> placed;
+  std::size_t to_second = 0;
+  for (std::vector<std::int16_t>& query : queries) {
+    for (std::int16_t& q : query) q = static_cast<std::int16_t>(random.integer(-most, most));
+    to_second = placed.size();
+    const std::vector<std::uint8_t> own = placed_query(query, bits, steps);
+    placed.insert(placed.end(), own.begin(), own.end());
   }
-  std::vector<std::int32_t> out(count);
-  const void* own = bits == 1 ? static_cast<const void*>(planes.data()) : placed.data();
-  const kernels::RowDots dots{rows.data(), stride, own, steps};
-  if (bits == 8) kernels::dot_rows_s8(dots, count, out.data());
-  if (bits == 4) kernels::dot_rows_s4(dots, count, out.data());
-  if (bits == 1) kernels::sum_signed_b1(dots, count, out.data());
-  for (std::size_t row = 0; row < count; ++row) {
-    const std::uint8_t* const from = rows.data() + row * stride;
-    EXPECT_EQ(out[row], bits == 1 ? reference::sum_signed(from, query.data(), n)
-                                  : reference::dot_row(from, query.data(), n, bits))
-        << n << " values of " << bits << " bits, row " << row << " of " << count;
+  for (const std::size_t together : {std::size_t{1}, std::size_t{2}}) {
+    if (bits == 1 && together > 1) continue;
+    std::vector<std::int32_t> out(together * count);
+    const kernels::RowDots dots{rows.data(), stride, placed.data(), steps,
+                                together > 1 ? to_second : 0};
+    if (bits == 8) kernels::dot_rows_s8(dots, count, out.data());
+    if (bits == 4) kernels::dot_rows_s4(dots, count, out.data());
+    if (bits == 1) kernels::sum_signed_b1(dots, count, out.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::uint8_t* const from = rows.data() + i % count * stride;
+      const std::int16_t* const query = queries[i / count].data();
+      EXPECT_EQ(out[i], bits == 1 ? reference::sum_signed(from, query, n)
+                                  : reference::dot_row(from, query, n, bits))
+          << n << " values of " << bits << " bits, row " << i % count << " of " << count
+          << ", query " << i / count;
+    }
   }
 }
 
