@@ -9,7 +9,7 @@
 //   npm run bench -- --no-avx-vnni       as on x86 processors without AVX-VNNI: V8 does not use it
 //   npm run bench -- --no-build          uses dist/ without a build
 //   npm run bench -- models              conversions of model files beside cp: models/models.mjs
-//   npm run bench -- search              searches of vectors: search/search.mjs
+//   npm run bench -- search              searches of vectors, also with --readme: search/search.mjs
 //   npm run bench -- --readme            writes the results into the README, RESULTS.md and the page
 //   npm run bench -- --readme --from build/bench/results.json      publishes an earlier run
 //
@@ -31,7 +31,6 @@ import {
   step,
   which,
 } from "../../scripts/process/run.mjs";
-import { findBrowser } from "../../scripts/toolchain/browser.mjs";
 import { setUp } from "../../scripts/toolchain/setup.mjs";
 
 const here = join(root, "tests", "bench");
@@ -102,37 +101,10 @@ async function inNode(program, sizes, flags) {
 }
 
 async function inChromium(sizes, flags) {
-  // Chromium only: other browsers differ in clocks and limits.
-  process.env.ZEROPOINT_BROWSER = "chromium";
-  if (!findBrowser("chromium")) throw new Failure("please install Chromium or Chrome");
-  const { launchBrowser } = await import("../web/browser.mjs");
-  const { serve } = await import("./serve.mjs");
-  const { measureStart } = await import("./start.mjs");
-  const server = await serve();
-  const args = flags.map((flag) => `--js-flags=${flag}`);
-  const browser = await launchBrowser({ args });
-  try {
-    const name = (await browser.version()).replace(/^(Headless)?Chrom(e|ium)\//, "Chromium ");
-    const context = await browser.createBrowserContext();
-    const page = await context.newPage();
-    page.on("console", (message) => console.log(message.text()));
-    // The page reports its end, without a time limit: polling would disturb the measurement.
-    const told = new Promise((resolve, reject) => {
-      page.exposeFunction("tellResult", (json) => resolve(JSON.parse(json))).catch(reject);
-      page.on("pageerror", reject);
-      page.on("close", () => reject(new Error("the page is gone")));
-    });
-    await page.goto(`${server.url}tests/bench/page.html`);
-    await page.waitForFunction(() => globalThis.runBenchmark && globalThis.tellResult);
-    const withOthers = hasOthers(sizes);
-    await page.evaluate((plan) => void globalThis.runBenchmark(plan).then(globalThis.tellResult), {
-      name,
-      sizes,
-      builds: builtCores(),
-      withOthers,
-    });
-    const result = await told;
-    await context.close();
+  const { inPage } = await import("./chromium.mjs");
+  const withOthers = hasOthers(sizes);
+  return inPage(flags, async ({ name, call, browser, server }) => {
+    const result = await call("runBenchmark", { name, sizes, builds: builtCores(), withOthers });
     if (sizes === "builds") return result;
     console.log(`${name}: a page's first script to its first result`);
     const measured = builtCores().filter((build) =>
@@ -141,13 +113,11 @@ async function inChromium(sizes, flags) {
     // A quick run measures only the default build: every page takes seconds.
     const builds = sizes === "quick" ? measured.slice(-1) : measured;
     const rounds = { full: 11, quick: 3, smoke: 1 }[sizes];
+    const { measureStart } = await import("./start.mjs");
     const starts = await measureStart(browser, server, { builds, withOthers, rounds });
     result.results.push(...starts);
     return result;
-  } finally {
-    await browser.close();
-    await server.close();
-  }
+  });
 }
 
 const nodeVersion = (program) => capture(program, ["--version"]).stdout.trim();
@@ -250,7 +220,7 @@ await runAsScript(import.meta.url, async (args) => {
   }
   if (args[0] === "search") {
     const { benchSearch } = await import("./search/search.mjs");
-    await benchSearch(args.slice(1), () => buildPackage(["core"]), installOthers);
+    await benchSearch(args.slice(1), () => buildPackage(["core", "chromium"]), installOthers);
     return;
   }
   const chosen = options(args);

@@ -1,7 +1,10 @@
-// The benchmark inside a page: bench.mjs calls window.runBenchmark, which resolves to the results as JSON.
+// The benchmarks inside a page: bench.mjs calls window.runBenchmark, and search/search.mjs window.runSearch; they
+// resolve to the results as JSON.
 
 import { startCore } from "./contestants/core.mjs";
 import { prepareOrt, prepareTf } from "./engines.mjs";
+import { hnswlib, tfjs, voy } from "./search/others.mjs";
+import { measureSearch } from "./search/suite.mjs";
 import { runSuite, SIZES } from "./suite.mjs";
 
 const modules = new URL("node_modules/", import.meta.url).href;
@@ -19,14 +22,31 @@ function loadScript(src) {
 
 async function otherEngines() {
   const ort = await import(`${modules}onnxruntime-web/dist/ort.wasm.min.mjs`);
+  return { ort: prepareOrt(ort, `${modules}onnxruntime-web/dist/`), tf: await loadTf() };
+}
+
+async function loadTf() {
   await loadScript(`${modules}@tensorflow/tfjs-core/dist/tf-core.min.js`);
   await loadScript(`${modules}@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js`);
   const { tf } = globalThis;
-  return {
-    ort: prepareOrt(ort, `${modules}onnxruntime-web/dist/`),
-    tf: await prepareTf(tf, tf.wasm, `${modules}@tensorflow/tfjs-backend-wasm/dist/`),
-  };
+  return prepareTf(tf, tf.wasm, `${modules}@tensorflow/tfjs-backend-wasm/dist/`);
 }
+
+/** The other programs that search vectors and run in pages. */
+const searchPrograms = () => [
+  tfjs(loadTf),
+  hnswlib(async () => {
+    const programs = "/build/bench/search-programs/node_modules";
+    return (await import(`${programs}/hnswlib-wasm/dist/hnswlib.js`)).loadHnswlib();
+  }),
+  voy(
+    () => import(`${modules}voy-search/voy_search_bg.js`),
+    async () => (await fetch(`${modules}voy-search/voy_search_bg.wasm`)).arrayBuffer(),
+  ),
+];
+
+const compileLimits = (build) =>
+  WebAssembly.compileStreaming(fetch(`/build/bench/limits-${build}.wasm`));
 
 window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
   if (!crossOriginIsolated) throw new Error("the page has no shared memory");
@@ -46,10 +66,7 @@ window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
         },
       })),
       limits: Object.fromEntries(
-        ["baseline", "relaxed"].map((build) => [
-          build,
-          () => WebAssembly.compileStreaming(fetch(`/build/bench/limits-${build}.wasm`)),
-        ]),
+        ["baseline", "relaxed"].map((build) => [build, () => compileLimits(build)]),
       ),
       ...(withOthers ? await otherEngines() : {}),
     },
@@ -57,4 +74,28 @@ window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
     (line) => console.log(line),
   );
   return JSON.stringify(results);
+};
+
+window.runSearch = async ({ rows, dimensions, rounds, withOthers }) => {
+  if (!crossOriginIsolated) throw new Error("the page has no shared memory");
+  const { save } = await import("/dist/models/index.js");
+  const measured = await measureSearch(
+    {
+      create: (await import("/dist/index.js")).create,
+      search: await import("/dist/search.js"),
+      limits: await compileLimits("baseline"),
+      store: async (index) => {
+        const source = await new Response(save(index)).blob();
+        return {
+          source,
+          bytes: source.size,
+          read: () => source.arrayBuffer(),
+          remove: () => {},
+        };
+      },
+      others: withOthers ? searchPrograms() : [],
+    },
+    { rows, dimensions, rounds },
+  );
+  return JSON.stringify(measured);
 };

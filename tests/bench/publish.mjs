@@ -259,7 +259,7 @@ const kilobytes = (bytes) =>
       : `${(bytes / 1e3).toFixed(0)} kB`;
 
 /** Prose in lines of a width. */
-function wrapped(text, width = 130) {
+export function wrapped(text, width = 130) {
   const lines = [];
   for (const word of text.split(" ")) {
     const line = lines.at(-1);
@@ -426,15 +426,15 @@ export function comparison({ engine, machine, date, results }) {
 
 // ---- files ---------------------------------------------------------------------------------------
 
-const START = "<!-- npm run bench -- --readme writes these lines -->";
 const END = "<!-- end of the lines that npm run bench writes -->";
 
-/** A file's text with the section between its marks replaced. */
-export function withSection(text, section) {
-  const start = text.indexOf(START);
-  const end = text.indexOf(END);
+/** A file's text with the section between the marks of a command replaced. */
+export function withSection(text, section, command = "npm run bench -- --readme") {
+  const mark = `<!-- ${command} writes these lines -->`;
+  const start = text.indexOf(mark);
+  const end = text.indexOf(END, start);
   if (start < 0 || end < start) throw new Error("the marks of the benchmark's lines are missing");
-  return `${text.slice(0, start + START.length)}\n${section}\n${text.slice(end)}`;
+  return `${text.slice(0, start + mark.length)}\n${section}\n${text.slice(end)}`;
 }
 
 /** Replaces the section between the marks of a file. */

@@ -62,6 +62,16 @@ print(json.dumps([ids, vectors.astype(float).tolist(), [ids[i] for i in best]]))
   }
 });
 
+it("NumPy reads an empty index by the documented lines", { skip }, async () => {
+  const lines = readRecipe("Searching vectors", "py");
+  for (const groupSize of [undefined, 10]) {
+    const index = new VectorIndex({ dimensions: D, groupSize });
+    writeFileSync(join(folder, "index.safetensors"), await bytesOf(index));
+    const read = run(`${lines}\nprint(json.dumps([ids, list(vectors.shape)]))`);
+    assert.deepEqual(read, [[], [0, D]]);
+  }
+});
+
 it("faiss takes int8 codes of a scalar quantizer, and bits", { skip }, () => {
   const own = indexOf({});
   const { data, ids } = own.export("faiss");

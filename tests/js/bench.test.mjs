@@ -13,6 +13,7 @@ import { countInstructions, LIMITS, problemsOf } from "../bench/limits/limits.mj
 import { race, summary } from "../bench/measure.mjs";
 import { withSection } from "../bench/publish.mjs";
 import { BOUNDS, checkDynamic, checkLinear, linearProblem, sameBits } from "../bench/reference.mjs";
+import { searchComparison, searchSection } from "../bench/search/publish.mjs";
 import { isMet, targetsOf } from "../bench/targets.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,19 +40,23 @@ it("npm run bench -- models measures every conversion beside cp", () => {
 it("npm run bench -- search measures each form of an index, proves int8 and finds what float vectors give", () => {
   const sizes = ["--rows", "600", "--dimensions", "48", "--rounds", "2"];
   const bench = join(root, "tests", "bench", "bench.mjs");
-  const args = [bench, "search", "--no-build", "--alone", ...sizes];
+  const args = [bench, "search", "--no-build", "--alone", "--only", "node", ...sizes];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
   assert.equal(status, 0, stdout + stderr);
-  const row = (name) => stdout.split("\n").find((line) => line.startsWith(`| ${name} |`));
+  const row = (name) =>
+    stdout
+      .replaceAll(/ +/g, " ")
+      .split("\n")
+      .find((line) => line.startsWith(`| ${name} |`));
   assert.match(
-    row("zeropoint int8, proven by float32 originals"),
+    row("**zeropoint** int8, proven by float32 originals"),
     /\| 1\.000 \| \d+, \d+ \| yes \|$/,
   );
   for (const form of ["int8", "int4", "binary prefilter, int8", "int8, 16 queries a call"]) {
-    assert.match(row(`zeropoint ${form}`), /\| [\d.]+ ms \|/);
+    assert.match(row(`**zeropoint** ${form}`), /\| [\d.]+ ms \|/);
   }
   for (const ratio of ["int8, proven : reading its codes", "loading : reading its file"]) {
-    assert.match(row(ratio), /\| [\d.]+ \|$/);
+    assert.match(row(ratio), /\| ≤ 1\.5 \| [\d.]+ \|$/);
   }
 });
 
@@ -246,6 +251,45 @@ describe("A target", () => {
     assert.equal(target.measured.toFixed(6), "1.250000");
     assert.equal(target.fastest.toFixed(6), "1.250000");
     assert.deepEqual([target.needed, isMet(target)], [1.25, target.measured <= 1.25]);
+  });
+});
+
+describe("The sections of searches", () => {
+  it("have the ratios of each engine, and five rows of the first one in the README", () => {
+    const names = [
+      "reading the int8 codes once",
+      "plain JavaScript, float32",
+      "zeropoint int8, proven by float32 originals",
+      "zeropoint binary prefilter, int8, float32 originals",
+      "sqlite-vec (native), int8",
+      "usearch (native), HNSW, float32",
+    ];
+    const engine = (name, factor) => ({
+      ...{ engine: name, rows: 100, dimensions: 8, k: 10 },
+      results: names.map((name, i) => ({ name, time: factor * 2 ** i, build: 500, recall: 1 })),
+    });
+    const run = {
+      ...{ date: "2026-11-28T08:00:00Z", machine: { cpu: "a processor", cores: 2 }, load: [0, 1] },
+      engines: [engine("Node 26", 1), engine("Chromium 156", 2)],
+    };
+    const lines = (text) => text.replaceAll(/ +/g, " ").split("\n");
+    const all = lines(searchSection(run));
+    assert.ok(all.includes("| int8, proven : reading its codes | ≤ 1.5 | 4.00 | 4.00 |"));
+    assert.ok(
+      all.includes(
+        "| **zeropoint** int8, proven by float32 originals | 8.00 ms | 0.50 s | | 1.000 | | |",
+      ),
+    );
+    const few = lines(searchComparison(run));
+    assert.equal(few.filter((line) => line.startsWith("| ")).length, 7, few.join("\n"));
+    assert.ok(few.includes("| usearch (native), HNSW | 32 ms | 0.50 s | 1.000 |"));
+    const command = "npm run bench -- search --readme";
+    for (const path of ["README.md", "tests/bench/RESULTS.md"]) {
+      const text = readFileSync(join(root, path), "utf8");
+      const once = withSection(text, "| figures |", command);
+      assert.equal(withSection(once, "| figures |", command), once);
+      assert.ok(once.includes("<!-- npm run bench -- --readme writes these lines -->"));
+    }
   });
 });
 

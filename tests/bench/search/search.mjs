@@ -1,18 +1,25 @@
 // npm run bench -- search: searches of vectors beside the machine's speed of reading, plain JavaScript and other
-// programs from npm, in the newest Node.
+// programs from npm, in the newest Node and in Chromium.
 //
-//   npm run bench -- search [--rows 100000] [--dimensions 768] [--rounds 31] [--alone] [--no-build]
+//   npm run bench -- search [--rows 100000] [--dimensions 768] [--rounds 31] [--only node] [--alone] [--no-build]
+//   npm run bench -- search --readme     writes the results into the README and RESULTS.md
+//   npm run bench -- search --readme --from build/bench/search.json      publishes an earlier run
 //
-// Contestants are timed in turn, one query each, round after round; medians. --alone leaves other programs out.
-// Writes build/bench/search.json and search.md.
+// --only takes node or chromium; --alone leaves other programs out. Writes build/bench/search.json and search.md.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { loadavg } from "node:os";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { install as installWithoutScripts } from "../../../scripts/checks/check-engines.mjs";
-import { Failure, root, run } from "../../../scripts/process/run.mjs";
+import { Failure, root, run, step } from "../../../scripts/process/run.mjs";
+import { inPage } from "../chromium.mjs";
+import { publishSearch, searchSection } from "./publish.mjs";
+
+const ENGINES = ["node", "chromium"];
+const folder = join(root, "build", "bench");
+const programs = join(folder, "search-programs");
 
 function options(args) {
   try {
@@ -22,93 +29,88 @@ function options(args) {
         rows: { type: "string", default: "100000" },
         dimensions: { type: "string", default: "768" },
         rounds: { type: "string", default: "31" },
+        only: { type: "string" },
         alone: { type: "boolean", default: false },
         "no-build": { type: "boolean", default: false },
+        readme: { type: "boolean", default: false },
+        from: { type: "string" },
       },
     });
-    const numbers = [values.rows, values.dimensions, values.rounds];
-    if (numbers.some((text) => !(Number.isInteger(Number(text)) && Number(text) > 0))) {
+    const numbers = [values.rows, values.dimensions, values.rounds].map(Number);
+    if (numbers.some((number) => !(Number.isInteger(number) && number > 0))) {
       throw new Error("--rows, --dimensions and --rounds take numbers from 1 on");
     }
-    return { numbers, isAlone: values.alone, isBuilt: values["no-build"] };
+    if (values.only !== undefined && !ENGINES.includes(values.only)) {
+      throw new Error(`--only takes ${ENGINES.join(" or ")}, got ${values.only}`);
+    }
+    if (values.readme && (values.alone || values.only !== undefined)) {
+      throw new Error("--readme publishes a run of all, not --alone or --only");
+    }
+    const [rows, dimensions, rounds] = numbers;
+    const engines = values.only === undefined ? ENGINES : [values.only];
+    return { ...values, sizes: { rows, dimensions, rounds }, engines };
   } catch (error) {
     throw new Failure(error.message);
   }
 }
 
-const milliseconds = (time) => `${time < 10 ? time.toFixed(2) : time.toFixed(0)} ms`;
-
-/** The table of a run, and its ratios. */
-export function searchTable({ engine, rows, dimensions, k, results }) {
-  const find = (name) => results.find((result) => result.name === name);
-  const cells = ({ name, time, build, bytes, recall, candidates, removal }) => [
-    name,
-    milliseconds(time),
-    build === undefined ? "" : `${(build / 1000).toFixed(2)} s`,
-    bytes === undefined ? "" : `${(bytes / 1e6).toFixed(1)} MB`,
-    recall === undefined ? "" : recall.toFixed(3),
-    candidates === undefined ? "" : candidates.join(", "),
-    removal ?? "",
-  ];
-  const own = "zeropoint int8";
-  const ratio = (title, a, b) => {
-    const [first, second] = [find(a), find(b)];
-    if (first === undefined || second === undefined) return [];
-    return [`| ${title} | ${(first.time / second.time).toFixed(2)} |`];
-  };
-  return [
-    `${engine}: ${rows} × ${dimensions} clustered vectors, k = ${k}, cosine, one thread unless said otherwise`,
-    "",
-    "| | a query | build | memory | recall | candidates: median, most | removal |",
-    "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ...results.map((result) => `| ${cells(result).join(" | ")} |`),
-    "",
-    "| ratio | |",
-    "| --- | ---: |",
-    ...ratio(
-      "int8, proven : reading its codes",
-      `${own}, proven by float32 originals`,
-      "reading the int8 codes once",
-    ),
-    ...ratio(
-      "plain JavaScript : int8, proven",
-      "plain JavaScript, float32",
-      `${own}, proven by float32 originals`,
-    ),
-    ...ratio("int4 : int8", "zeropoint int4", own),
-    ...ratio("binary prefilter : int8", "zeropoint binary prefilter, int8", own),
-    ...ratio("int8 one at a time : 16 a call", own, `${own}, 16 queries a call`),
-    ...ratio("adding : quantize", "adding all rows", "quantize"),
-    ...ratio("loading : reading its file", "loading a saved index", "reading a saved index"),
-  ].join("\n");
+async function inNode({ rows, dimensions, rounds }, withOthers) {
+  const newest = join(root, "tests", "bench", "node_modules", "node", "bin", "node");
+  const program = withOthers && existsSync(newest) ? newest : process.execPath;
+  const file = join(folder, `search-node-${process.pid}.json`);
+  const script = fileURLToPath(new URL("run.mjs", import.meta.url));
+  const more = withOthers ? [] : ["without-others"];
+  await run(program, [script, rows, dimensions, rounds, file, ...more].map(String), {
+    env: { NODE_NO_WARNINGS: "1", ZEROPOINT_PROGRAMS: programs },
+  });
+  const result = JSON.parse(readFileSync(file, "utf8"));
+  rmSync(file);
+  return result;
 }
 
-/** Measures, prints and writes the table. */
-export async function benchSearch(args, build, install) {
-  const { numbers, isAlone, isBuilt } = options(args);
-  if (!isBuilt) await build();
+const inChromium = (sizes, withOthers) =>
+  inPage([], async ({ name, call }) => ({
+    engine: name,
+    ...(await call("runSearch", { ...sizes, withOthers })),
+  }));
+
+async function measure({ sizes, engines, alone }, install) {
   const { buildLimits } = await import("../limits/build.mjs");
   await buildLimits();
-  const folder = join(root, "build", "bench");
   mkdirSync(folder, { recursive: true });
-  const programs = join(folder, "search-programs");
-  if (!isAlone) {
+  if (!alone) {
     await install();
     // Its installation runs a script, which it does not need: it has binaries.
     await installWithoutScripts(["usearch@2.26.2", "hnswlib-wasm@0.8.2"], programs);
   }
-  const newest = join(root, "tests", "bench", "node_modules", "node", "bin", "node");
-  const program = !isAlone && existsSync(newest) ? newest : process.execPath;
-  const file = join(folder, "search.json");
-  const script = fileURLToPath(new URL("run.mjs", import.meta.url));
   const before = loadavg()[0];
-  const more = isAlone ? ["without-others"] : [];
-  await run(program, [script, ...numbers, file, ...more], {
-    env: { NODE_NO_WARNINGS: "1", ZEROPOINT_PROGRAMS: programs },
-  });
-  const result = JSON.parse(readFileSync(file, "utf8"));
-  const load = [before, loadavg()[0]].map((value) => value.toFixed(1)).join(" before, ");
-  const text = `${searchTable(result)}\n\nLoad of the machine: ${load} after.`;
-  writeFileSync(file.replace(/json$/, "md"), `${text}\n`);
+  const measured = [];
+  for (const name of engines) {
+    const one = name === "node" ? inNode : inChromium;
+    measured.push(await step(name === "node" ? "Node" : "Chromium", () => one(sizes, !alone)));
+  }
+  const [cpu] = cpus();
+  return {
+    date: new Date().toISOString(),
+    machine: { cpu: cpu?.model.trim() ?? "unknown", cores: cpus().length },
+    load: [before, loadavg()[0]],
+    engines: measured,
+  };
+}
+
+/** Measures, prints and writes the tables; publishes them if asked. */
+export async function benchSearch(args, build, install) {
+  const chosen = options(args);
+  let run;
+  if (chosen.from === undefined) {
+    if (!chosen["no-build"]) await build();
+    run = await measure(chosen, install);
+    writeFileSync(join(folder, "search.json"), `${JSON.stringify(run)}\n`);
+  } else {
+    run = JSON.parse(readFileSync(resolve(root, chosen.from), "utf8"));
+  }
+  const text = searchSection(run);
+  writeFileSync(join(folder, "search.md"), `${text}\n`);
   console.log(`\n${text}`);
+  if (chosen.readme) publishSearch(run);
 }
