@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -59,6 +60,7 @@ export function buildCore(emscripten, builds) {
 /** Transpiles the package's modules without type checks: about a second, enough to run them. */
 export function transpileJs() {
   return build("JavaScript", async () => {
+    rmSync(jsStamp, { force: true });
     // Imported late: an earlier step installs it.
     const esbuild = await import("esbuild");
     const sources = filesIn("src/js").filter((file) => /\.ts$/.test(file));
@@ -74,9 +76,23 @@ export function transpileJs() {
   });
 }
 
-/** The package: TypeScript to ES modules and their types in dist/. */
+/** What the package's modules in dist/ were last built from. */
+const jsStamp = join(root, "build", "js-made-from");
+
+/** The package: TypeScript to ES modules and their types in dist/, only if its sources have changed. */
 export function buildJs() {
   return build("JavaScript", async () => {
+    const scripts = ["scripts/build/build.mjs", "scripts/build/types.mjs"];
+    const wanted = hashOf([
+      "src/js",
+      "dist/wasm",
+      "tsconfig.json",
+      "package-lock.json",
+      ...scripts,
+    ]);
+    const made = [join(dist, "index.js"), join(dist, "types", "index.d.ts")];
+    if (made.every(existsSync) && isMadeFrom(jsStamp, wanted)) return;
+    rmSync(jsStamp, { force: true });
     const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
     const built = capture(process.execPath, [tsc, "-p", "tsconfig.json", "--listEmittedFiles"]);
     const lines = built.stdout.split(/\r?\n/).filter(Boolean);
@@ -87,6 +103,8 @@ export function buildJs() {
     removeStale(new Set(emitted.map((line) => resolve(root, line.slice("TSFILE: ".length)))));
     await bundleWorkers();
     await rollUpTypes();
+    mkdirSync(dirname(jsStamp), { recursive: true });
+    writeFileSync(jsStamp, wanted);
   });
 }
 
@@ -192,10 +210,8 @@ async function buildApiPages() {
     "tsconfig.json",
     "package-lock.json",
   ];
-  const hash = createHash("sha256");
-  for (const file of sources.flatMap(filesIn)) hash.update(file).update(readFileSync(file));
-  const wanted = hash.digest("hex");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
+  const wanted = hashOf(sources);
+  if (isMadeFrom(stamp, wanted)) return folder;
   // Imported late: an earlier step installs TypeDoc.
   const typedoc = await import("../../web/build/api.mjs");
   rmSync(stamp, { force: true });
@@ -204,6 +220,16 @@ async function buildApiPages() {
   writeFileSync(stamp, wanted);
   return folder;
 }
+
+/** A hash of files and of all files in folders, with their names. */
+function hashOf(names) {
+  const hash = createHash("sha256");
+  for (const file of names.flatMap(filesIn)) hash.update(file).update(readFileSync(file));
+  return hash.digest("hex");
+}
+
+/** Whether a file holds the hash of what a result was last made from. */
+const isMadeFrom = (stamp, wanted) => existsSync(stamp) && readFileSync(stamp, "utf8") === wanted;
 
 /** The files of a folder below the root, or the file itself. */
 function filesIn(name) {
