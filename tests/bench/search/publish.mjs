@@ -85,7 +85,12 @@ export function searchSection({ date, machine, load, engines }) {
 }
 
 /** The README's rows, of the first engine. */
-export function searchComparison({ date, machine, load, engines: [{ engine, results, ...sizes }] }) {
+export function searchComparison({
+  date,
+  machine,
+  load,
+  engines: [{ engine, results, ...sizes }],
+}) {
   const rows = IN_README.flatMap(([name, title]) => {
     const result = find(results, name);
     if (result === undefined) return [];

@@ -173,9 +173,9 @@ interface Forward {
   forward(...args: never[]): unknown;
 }
 
-// biome-ignore lint/style/useShorthandFunctionType: a class merges with interfaces alone
 export interface Observer {
   /** The same as `forward(x)`. */
+  // biome-ignore lint/style/useShorthandFunctionType: a class merges with interfaces alone
   (x: Tensor | { x: Tensor } | { x_orig: Tensor }): Tensor;
 }
 
