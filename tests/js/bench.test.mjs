@@ -40,7 +40,8 @@ it("npm run bench -- models measures every conversion beside cp", () => {
 it("npm run bench -- search measures each form of an index, proves int8 and finds what float vectors give", () => {
   const sizes = ["--rows", "600", "--dimensions", "48", "--rounds", "2"];
   const bench = join(root, "tests", "bench", "bench.mjs");
-  const args = [bench, "search", "--no-build", "--alone", "--only", "node", ...sizes];
+  const how = ["--no-build", "--alone", "--only", "node", "--out", join(folder, "search.json")];
+  const args = [bench, "search", ...how, ...sizes];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
   assert.equal(status, 0, stdout + stderr);
   const row = (name) =>

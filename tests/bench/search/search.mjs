@@ -5,7 +5,8 @@
 //   npm run bench -- search --readme     writes the results into the README and RESULTS.md
 //   npm run bench -- search --readme --from build/bench/search.json      publishes an earlier run
 //
-// --only takes node or chromium; --alone leaves other programs out. Writes build/bench/search.json and search.md.
+// --only takes node or chromium; --alone leaves other programs out. Writes build/bench/search.json, or what --out names,
+// and the tables beside it.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
@@ -34,6 +35,7 @@ function options(args) {
         "no-build": { type: "boolean", default: false },
         readme: { type: "boolean", default: false },
         from: { type: "string" },
+        out: { type: "string", default: join("build", "bench", "search.json") },
       },
     });
     const numbers = [values.rows, values.dimensions, values.rounds].map(Number);
@@ -101,16 +103,17 @@ async function measure({ sizes, engines, alone }, install) {
 /** Measures, prints and writes the tables; publishes them if asked. */
 export async function benchSearch(args, build, install) {
   const chosen = options(args);
+  const file = resolve(root, chosen.out);
   let run;
   if (chosen.from === undefined) {
     if (!chosen["no-build"]) await build();
     run = await measure(chosen, install);
-    writeFileSync(join(folder, "search.json"), `${JSON.stringify(run)}\n`);
+    writeFileSync(file, `${JSON.stringify(run)}\n`);
   } else {
     run = JSON.parse(readFileSync(resolve(root, chosen.from), "utf8"));
   }
   const text = searchSection(run);
-  writeFileSync(join(folder, "search.md"), `${text}\n`);
+  writeFileSync(file.replace(/(\.json)?$/, ".md"), `${text}\n`);
   console.log(`\n${text}`);
   if (chosen.readme) publishSearch(run);
 }
