@@ -286,6 +286,7 @@ describe("Every field that some object of the library may lack, as one of Object
     const { files, report } = await models.quantizeModel(opened[format], scheme, options);
     return [await outputBytes(files[0]), report];
   };
+  const [int4Onnx, int4Report] = await written("onnx", "int4-g32");
   const zp = await connect({ worker: false, entries: ["torch", "search"] });
   const handle = await zp.quantizedLinear(int4);
   // Descriptors of Node's own streams inherit "get" and "set".
@@ -307,6 +308,11 @@ describe("Every field that some object of the library may lack, as one of Object
         ["safetensors", "onnx", "gguf"].map((format) => models.openModel(files[format])),
       );
       return [await st.read("a.weight"), await st.readQuantized("q"), `${onnx}`, `${gguf}`];
+    },
+    "values of a quantized ONNX file": async () => {
+      const quantized = await models.openModel(int4Onnx);
+      const { name } = int4Report.rows.find(({ scheme }) => scheme === "int4-g32");
+      return [await quantized.read(name), await quantized.readQuantized(name)];
     },
     analyses: async () => [
       await all(models.analyze(opened.safetensors)),

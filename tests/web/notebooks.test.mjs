@@ -504,7 +504,8 @@ describe("Notebook 4", () => {
       rows: Array.from(element.querySelectorAll("tbody tr"), (row) =>
         Array.from(row.children, (cell) => cell.textContent),
       ),
-      bins: element.querySelectorAll("rect.bin").length,
+      // A bar begins with M; bins without values have none.
+      bins: element.querySelector("path.bin").getAttribute("d").split("M").length - 1,
     }));
 
   /** Moves the slider of the observers. */
@@ -531,7 +532,7 @@ describe("Notebook 4", () => {
       rows.map(([name]) => name),
       ["min-max", "moving average", "histogram"],
     );
-    assert.equal(bins, 64);
+    assert.ok(bins > 32 && bins <= 64, String(bins));
     assert.equal(bands.length, 3);
   });
 

@@ -1,5 +1,6 @@
 // Quantized weights of ONNX models that this library wrote: metadata of the model names each weight's tensors.
 
+import { ownFields } from "../../base/fields.js";
 import type { FileDType } from "../dtypes.js";
 import { writeJson } from "../json.js";
 import type { OnnxModel } from "../onnx/read.js";
@@ -77,7 +78,7 @@ const isLengths = (value: unknown): value is number[] =>
 function parseNote(text: string): OnnxWeightNote | undefined {
   let given: Partial<Record<keyof OnnxWeightNote, unknown>>;
   try {
-    given = Object(JSON.parse(text));
+    given = ownFields(Object(JSON.parse(text)));
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 // Codes with scales along one axis: the form that quantized tensors of all layouts are brought to.
 
+import { fieldOf } from "../../base/fields.js";
 import { decodeValues, type FileDType } from "../dtypes.js";
 import { type QuantizedValues, roundTo, type ValueDType } from "./unpack.js";
 
@@ -83,7 +84,8 @@ export function eachCode(
   visit: (at: number, scaleAt: number) => void,
 ): void {
   const [outer, length, inner, blocks] = around(q);
-  const { axis, blockSize, blockIndex } = q;
+  const { axis, blockSize } = q;
+  const blockIndex = fieldOf(q, "blockIndex");
   for (let o = 0, at = 0; o < outer; o++) {
     for (let a = 0; a < length; a++) {
       const block = blockIndex?.[a] ?? Math.floor(a / (blockSize ?? 1));
@@ -101,7 +103,8 @@ export function eachCode(
  * Codes of float8 and float4 are given as their values.
  */
 export function dequantizeScaled(q: ScaledCodes<CodeArray | Float32Array>): Float32Array {
-  const { codes, scale, zeroPoint, offset, valueDtype } = q;
+  const { codes, scale, valueDtype } = q;
+  const [zeroPoint, offset] = [fieldOf(q, "zeroPoint"), fieldOf(q, "offset")];
   const values = new Float32Array(codes.length);
   eachCode(q, (at, s) => {
     const product = Math.fround(codes[at] - (zeroPoint?.[s] ?? 0)) * scale[s];
@@ -113,12 +116,13 @@ export function dequantizeScaled(q: ScaledCodes<CodeArray | Float32Array>): Floa
 
 /** A matrix of integer codes of a checkpoint as codes with scales. */
 export function scaledOf(q: QuantizedValues & { readonly codes: CodeArray }): ScaledCodes {
-  const { codes, shape, granularity, scale, zeroPoint, offset, valueDtype } = q;
+  const { codes, shape, granularity, scale, valueDtype } = q;
+  const [zeroPoint, offset] = [fieldOf(q, "zeroPoint"), fieldOf(q, "offset")];
   const isGroup = granularity === "group";
   const axis = granularity === "tensor" ? undefined : isGroup && !q.isTransposed ? 1 : 0;
   const blockSize = isGroup ? q.groupSize : undefined;
   const own = { codes, shape, axis, blockSize, scale, zeroPoint, offset, valueDtype };
-  const { groupIndex } = q;
+  const groupIndex = fieldOf(q, "groupIndex");
   const isPlain = groupIndex?.every((group, i) => group === Math.floor(i / q.groupSize)) ?? true;
   return isPlain ? own : { ...own, blockIndex: groupIndex };
 }

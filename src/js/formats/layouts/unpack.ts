@@ -1,5 +1,6 @@
 // Quantized weights as checkpoints hold them: bit streams to codes, codes to values in the checkpoint's own rounding.
 
+import { fieldOf } from "../../base/fields.js";
 import type { FileDType } from "../dtypes.js";
 import { type FileError, type FileTensor, fileError } from "../source.js";
 
@@ -154,13 +155,15 @@ export function dequantizeValues(
   q: QuantizedValues,
   values: Float32Array = new Float32Array(q.codes.length),
 ): Float32Array {
-  const { codes, shape, granularity, groupSize, scale, zeroPoint, offset, valueDtype } = q;
+  const { codes, shape, granularity, groupSize, scale, valueDtype } = q;
+  const [zeroPoint, offset] = [fieldOf(q, "zeroPoint"), fieldOf(q, "offset")];
+  const groupIndex = fieldOf(q, "groupIndex");
   const [rows, columns] = shape;
   const groups = q.scaleShape[1] ?? 1;
   for (let row = 0, i = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++, i++) {
       const input = q.isTransposed ? row : column;
-      const group = q.groupIndex?.[input] ?? Math.floor(input / groupSize);
+      const group = groupIndex?.[input] ?? Math.floor(input / groupSize);
       const place =
         granularity === "tensor"
           ? 0

@@ -2,7 +2,7 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
-import { define, fieldOf, fixFields } from "../../base/fields.js";
+import { define, fieldOf, fixFields, OptionsRecord } from "../../base/fields.js";
 import { INSPECT, show, showShape } from "../../base/format-value.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { newArray } from "../../base/typed-arrays.js";
@@ -177,7 +177,7 @@ export class Model {
   /** Reads the parts of a quantized tensor. */
   #loader(where: string): LoadParts {
     return async (names) => {
-      const parts: Record<string, StoredPart> = {};
+      const parts = new OptionsRecord() as Record<string, StoredPart>;
       for (const [role, name] of Object.entries(names)) {
         parts[role] = partOf(this.#file(where, name), await this.readBytes(name));
       }

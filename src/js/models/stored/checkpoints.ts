@@ -1,6 +1,7 @@
 // Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ,
 // bitsandbytes; and those whose quantization is unknown.
 
+import { OptionsRecord } from "../../base/fields.js";
 import type { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
@@ -293,7 +294,7 @@ function windowOf(
     unit: step * columns,
     async read(load, first, out) {
       const end = first + out.length;
-      const parts: Record<string, StoredPart> = {};
+      const parts = new OptionsRecord() as Record<string, StoredPart>;
       for (const [role, tensor] of Object.entries(info)) {
         const { name, dtype, byteLength } = tensor;
         if (role === "shape") {

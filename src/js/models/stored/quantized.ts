@@ -1,6 +1,7 @@
 // Codes with scales as quantized tensors of this library.
 
 import { DTYPES, type DType } from "../../base/dtype.js";
+import { fieldOf } from "../../base/fields.js";
 import { codesArray } from "../../base/typed-arrays.js";
 import {
   type CodeArray,
@@ -25,7 +26,8 @@ export function transposed<A extends CodeArray | Float32Array>(
 
 /** The transpose of a matrix of codes whose blocks run along its first axis. */
 function alongLastAxis(name: string, q: ScaledCodes): ScaledCodes {
-  const { shape, axis, blockSize, codes, scale, zeroPoint, offset } = q;
+  const { shape, axis, blockSize, codes, scale } = q;
+  const [zeroPoint, offset] = [fieldOf(q, "zeroPoint"), fieldOf(q, "offset")];
   if (shape.length !== 2 || axis !== 0) {
     throw notExpressible(name, `has groups along axis ${axis} of [${shape.join(", ")}]`);
   }
@@ -61,7 +63,8 @@ function dtypeOf(codes: CodeArray, isSigned: boolean, zeros: ArrayLike<number>):
 
 /** Scales that are positive: blocks of scale 0 get scale 1 and codes of 0, blocks of negative scale mirrored codes. */
 function withPositiveScales(name: string, q: ScaledCodes, bits: number): ScaledCodes {
-  const { scale, offset } = q;
+  const { scale } = q;
+  const [zeroPoint, offset] = [fieldOf(q, "zeroPoint"), fieldOf(q, "offset")];
   if (!scale.every(Number.isFinite)) throw notExpressible(name, "has scales that are not finite");
   if (scale.every((each) => each > 0)) return q;
   const positive = scale.map((each) => (each === 0 ? 1 : Math.abs(each)));
@@ -78,14 +81,15 @@ function withPositiveScales(name: string, q: ScaledCodes, bits: number): ScaledC
   // Differences to the zero point, with the sign of the scale: as exact as the codes.
   const codes = new Int32Array(q.codes.length);
   eachCode(q, (at, s) => {
-    codes[at] = Math.sign(scale[s]) * (q.codes[at] - (q.zeroPoint?.[s] ?? 0));
+    codes[at] = Math.sign(scale[s]) * (q.codes[at] - (zeroPoint?.[s] ?? 0));
   });
   return { ...q, codes, scale: positive, zeroPoint: undefined };
 }
 
 /** Whole zero points, or offsets in their place. */
 function withWholeZeros(q: ScaledCodes): ScaledCodes {
-  const { zeroPoint, scale } = q;
+  const { scale } = q;
+  const zeroPoint = fieldOf(q, "zeroPoint");
   if (!(zeroPoint instanceof Float32Array)) return q;
   if (zeroPoint.every(Number.isInteger)) return { ...q, zeroPoint: Int32Array.from(zeroPoint) };
   return { ...q, zeroPoint: undefined, offset: zeroPoint.map((zero, s) => -zero * scale[s]) };
@@ -103,7 +107,7 @@ export function quantizedTensorOf(
   dtype: string,
   bits: number,
 ): QuantizedTensor {
-  if (given.blockIndex !== undefined) {
+  if (fieldOf(given, "blockIndex") !== undefined) {
     throw notExpressible(name, "has groups that are not runs of neighbours");
   }
   const isGroup = given.blockSize !== undefined;
@@ -112,9 +116,10 @@ export function quantizedTensorOf(
   const isTurned = isAcross && given.shape.length === 2;
   const along = isTurned ? alongLastAxis(name, given) : given;
   const q = withPositiveScales(name, withWholeZeros(along), bits);
-  const { shape, axis, blockSize, scale, offset } = q;
+  const { shape, axis, blockSize, scale } = q;
+  const offset = fieldOf(q, "offset");
   const count = scaleCount(q);
-  const zeros = (q.zeroPoint ?? new Int32Array(count)) as Int32Array;
+  const zeros = (fieldOf(q, "zeroPoint") ?? new Int32Array(count)) as Int32Array;
   // Mirrored codes are int32, and signed.
   const isMirrored = q.codes instanceof Int32Array && !(given.codes instanceof Int32Array);
   const isOwn = !isMirrored && Object.hasOwn(DTYPES, dtype);

@@ -1,7 +1,7 @@
 // Bytes of tensors -> values: of any dtype, block type or quantized weight, in runs from any index on. The only loop that
 // gathers values, reads ahead and reports what was read.
 
-import { fieldOf } from "../../base/fields.js";
+import { fieldOf, OptionsRecord } from "../../base/fields.js";
 import { Halves, isHalf } from "../../base/halves.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { KeptCore } from "../../core/init.js";
@@ -336,7 +336,7 @@ function windowsOf(weight: StoredWeight, files: ReadonlyMap<string, FileTensor>,
   const whole = (): Promise<Float32Array> =>
     weight.read(
       async (names) => {
-        const parts: Record<string, StoredPart> = {};
+        const parts = new OptionsRecord() as Record<string, StoredPart>;
         for (const [role, part] of Object.entries(names)) {
           const file = files.get(part) as FileTensor;
           parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength));

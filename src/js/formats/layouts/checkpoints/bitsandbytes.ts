@@ -1,6 +1,7 @@
 // Weights of bitsandbytes: NF4 and FP4 by a table of 16 values with a scale for each block, and int8 with a scale for each row.
 // Source: bitsandbytes 0.46, QuantState, dequantize_4bit and int8_vectorwise_dequant.
 
+import { fieldOf } from "../../../base/fields.js";
 import { decodeValues } from "../../dtypes.js";
 import { readJson } from "../../json.js";
 import {
@@ -173,7 +174,9 @@ export function isRowsOfBytes({
 }
 
 /** The values of int8 codes with a scale for each row, of 127 steps. */
-export function rowValues({ codes, scale, order }: StoredParts, out?: Float32Array): Float32Array {
+export function rowValues(parts: StoredParts, out?: Float32Array): Float32Array {
+  const { codes, scale } = parts;
+  const order = fieldOf(parts, "order");
   if (order !== undefined && order.bytes[0] !== 0)
     throw misfit(order, "0, the order of rows", order.bytes[0]);
   const [rows, columns] = codes.shape;

@@ -1,6 +1,7 @@
 // MLX: codes with a scale and an offset for each group, or 8- and 4-bit floats with a scale for each group.
 // Source: MLX, mlx/backend/cpu/quantized.cpp.
 
+import { ownFields } from "../../../base/fields.js";
 import {
   misfit,
   type QuantizedValues,
@@ -110,5 +111,6 @@ export function unpackMlxFloats({ packed, scale }: StoredParts): QuantizedValues
   const codes = { ...packed, shape, dtype: bits === 4 ? "uint8" : "float8_e4m3fn" } as const;
   const scales = { ...scale, dtype: mode === "nvfp4" ? "float8_e4m3fn" : "uint8" } as const;
   const layout = bits === 4 ? "float4" : "float8";
-  return unpackFloats(layout, { codes, scale: scales }, undefined, { rows: 1, columns: groupSize });
+  const parts = ownFields({ codes, scale: scales }) as StoredParts;
+  return unpackFloats(layout, parts, undefined, { rows: 1, columns: groupSize });
 }
