@@ -30,7 +30,8 @@ struct EightBits {
 struct FourBits {
   static constexpr std::size_t kParts = 4;
   static v128_t part(const std::uint8_t* bytes, std::size_t p) {
-    return wasm_i16x8_shr(wasm_i16x8_shl(wasm_v128_load(bytes), 12 - 4 * p), 12);
+    const auto above = static_cast<std::uint32_t>(12 - 4 * p);
+    return wasm_i16x8_shr(wasm_i16x8_shl(wasm_v128_load(bytes), above), 12);
   }
 };
 
