@@ -118,7 +118,7 @@ const STATES = {
     },
   },
   "#lab?sample=digits.safetensors": {
-    planned: (page) => there(page, ".lab.is-analyzed.is-planned .frontier"),
+    planned: (page) => there(page, ".lab.is-analyzed.is-planned .frontier-box svg"),
     "with everything open": openAll,
     "with the details of a cell": async (page) => {
       await press(page, ".layer-body .is-scheme:not(.is-empty)");
