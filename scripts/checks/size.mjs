@@ -46,8 +46,8 @@ const converting = (format) => `\`openModel\`, \`quantizeModel\`: ${format}`;
 // The lines of safetensors hold the layouts of bitsandbytes, ComfyUI, Quark and DeepSeek-V4, and the search for weights that no
 // layout claims (6 kB); all lines of `zeropoint/models` hold the refusal of such weights and Python's JSON (1 kB). Lines that write hold the CRC-32
 // of what streams gave (0.3 kB), and all exports the comparison of files with it and with written ones (0.5 kB). Lines that analyze
-// hold the writer of their format, whose file they measure (11 to 19 kB). Writers watch what becomes of values (1 kB), and that of
-// ONNX makes quantized weights float (4 kB).
+// hold the writer of their format, whose file they measure (11 to 19 kB). Writers compare values with
+// written ones (1 kB), and the writer of ONNX dequantizes weights to quantize them again (4 kB).
 export const BUDGETS = {
   [ONLY_EXAMPLE]: 96_200,
   [WITH_OBSERVERS]: 100_800,

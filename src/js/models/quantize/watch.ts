@@ -1,5 +1,5 @@
-// What becomes of the values of a weight while its file is streamed: all zero, or not finite, by the scales and float types
-// of the form; and the error of weights that are rounded twice.
+// ValueWatch compares the values of a weight with those that its file gets, while the file is streamed: it finds weights
+// that become all zero or not finite, and measures the error of weights that are rounded twice.
 
 import { fieldOf } from "../../base/fields.js";
 import {
