@@ -1,47 +1,43 @@
-// The network that reads digits as model files, the samples of the page's lab: safetensors, ONNX and GGUF.
+// The samples of the page's lab: the network of notebook 6 as safetensors and ONNX, and a network of 25 layers as GGUF and
+// ONNX, with digits that were held out from its training.
 
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { float16Bits } from "../../dist/base/halves.js";
 import { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf/write.js";
+import { writeNpz } from "../../dist/formats/npz/write.js";
 import { bytesField, varintField } from "../../dist/formats/onnx/wire.js";
 import { nodeMessage, tensorMessage } from "../../dist/formats/onnx/write.js";
 import { layoutSafetensors, writeSafetensors } from "../../dist/formats/safetensors.js";
-import { root } from "../process/run.mjs";
+import { root, step } from "../process/run.mjs";
+import { PIXELS, readDigits, splitDigits } from "./digits.mjs";
 import { loadModel, modelFile } from "./model.mjs";
+import { LAYERS, rowOf, SIDE, STATE, statesOf, trainDeep } from "./train-deep.mjs";
 
 const folder = join(root, "build", "cost");
-const NAMES = ["digits.safetensors", "digits.onnx", "digits.gguf"];
+const NAMES = [
+  "digits.safetensors",
+  "digits.onnx",
+  "digits-deep.gguf",
+  "digits-deep.onnx",
+  "digits-deep.npz",
+];
+
+/** Every second of the digits that are held out: 1,000. */
+const SHOWN_EVERY = 2;
+
+const tensor = (name, dtype, shape, data) => ({
+  ...{ name, shape: [...shape], dtype, byteLength: data.byteLength },
+  bytes: () => [new Uint8Array(data.buffer, data.byteOffset, data.byteLength)],
+});
 
 /** Weights and biases as named tensors. */
-function tensorsOf(layers) {
-  return layers.flatMap(({ weight, bias }, i) =>
-    Object.entries({ weight, bias }).map(([part, { data, shape }]) => ({
-      name: `fc${i + 1}.${part}`,
-      shape: [...shape],
-      dtype: "float32",
-      bytes: () => [new Uint8Array(data.buffer, data.byteOffset, data.byteLength)],
-    })),
-  );
-}
-
-const [IMAGE, FRAMED] = [28, 32];
-
-/**
- * The network for images of 32 × 32 pixels, with weights of 0 for the frame around the digit: blocks of GGUF have 32 or
- * 256 values, and do not fit into rows of 28 × 28.
- */
-function framed([first, ...others]) {
-  const { data, shape } = first.weight;
-  const border = (FRAMED - IMAGE) / 2;
-  const weights = new Float32Array(shape[0] * FRAMED ** 2);
-  for (let i = 0; i < data.length; i++) {
-    const [output, pixel] = [Math.floor(i / IMAGE ** 2), i % IMAGE ** 2];
-    const [y, x] = [Math.floor(pixel / IMAGE), pixel % IMAGE];
-    weights[output * FRAMED ** 2 + (y + border) * FRAMED + x + border] = data[i];
-  }
-  return [{ ...first, weight: { data: weights, shape: [shape[0], FRAMED ** 2] } }, ...others];
-}
+const tensorsOf = (layers) =>
+  layers.flatMap(({ name, weight, bias }) => [
+    tensor(`${name}.weight`, "float32", [bias.length, weight.length / bias.length], weight),
+    tensor(`${name}.bias`, "float32", [bias.length], bias),
+  ]);
 
 /** All bytes of a stream, with messages of unknown length resolved. */
 async function collect(chunks) {
@@ -68,25 +64,20 @@ function valueInfo(field, name, width) {
   return bytesField(field, [...bytesField(1, name), ...bytesField(2, type)]);
 }
 
-/** ONNX: Gemm, Relu, Gemm, at opset 17. */
-function onnxParts(layers) {
-  const gemm = (input, i, output) => ({
-    name: `fc${i}`,
-    opType: "Gemm",
-    inputs: [input, `fc${i}.weight`, `fc${i}.bias`],
-    outputs: [output],
-    attributes: { transB: { int: 1 } },
-  });
-  const nodes = [
-    gemm("image", 1, "hidden"),
-    { name: "relu", opType: "Relu", inputs: ["hidden"], outputs: ["active"] },
-    gemm("active", 2, "scores"),
-  ];
+const operation = (opType, inputs, outputs, attributes) => ({
+  ...{ name: `${opType}_${outputs[0]}`, opType, inputs, outputs, attributes },
+});
+
+const gemm = (input, layer, output) =>
+  operation("Gemm", [input, `${layer}.weight`, `${layer}.bias`], [output], { transB: { int: 1 } });
+
+/** A model of opset 17 from image to scores. */
+function onnxParts(layers, width, nodes) {
   const graph = [
     ...nodes.flatMap((node) => bytesField(1, nodeMessage(node))),
     ...bytesField(2, "digits"),
-    ...tensorsOf(layers).flatMap((tensor) => bytesField(5, tensorMessage(tensor))),
-    ...valueInfo(11, "image", 784),
+    ...tensorsOf(layers).flatMap((each) => bytesField(5, tensorMessage(each))),
+    ...valueInfo(11, "image", width),
     ...valueInfo(12, "scores", 10),
   ];
   return [
@@ -97,30 +88,90 @@ function onnxParts(layers) {
   ];
 }
 
-/** Writes the samples, unless they are newer than the network. */
+/** The network of notebook 6: Gemm, Relu, Gemm. */
+const shallowNodes = () => [
+  gemm("image", "fc1", "hidden"),
+  operation("Relu", ["hidden"], ["active"]),
+  gemm("active", "fc2", "scores"),
+];
+
+/** Each layer joins the rows of the state, and adds to one of them. */
+function deepNodes(layers) {
+  const axis = { axis: { int: 1 } };
+  const rows = Array.from({ length: SIDE }, (_, row) => `row${row}`);
+  const nodes = [operation("Split", ["image"], [...rows], axis)];
+  layers.forEach(({ name }, i) => {
+    nodes.push(operation("Concat", [...rows], [`state${i}`], axis));
+    if (i === LAYERS) {
+      nodes.push(gemm(`state${i}`, name, "scores"));
+      return;
+    }
+    const [row, added] = [rowOf(i), `row${rowOf(i)}_${i}`];
+    nodes.push(
+      gemm(`state${i}`, name, `sum${i}`),
+      operation("Relu", [`sum${i}`], [`active${i}`]),
+      operation("Add", [rows[row], `active${i}`], [added]),
+    );
+    rows[row] = added;
+  });
+  return nodes;
+}
+
+/** Names as llama.cpp has them, because the mixes of GGUF go by names. */
+const deepName = (layer) => (layer < LAYERS ? `blk.${layer}.ffn_down` : "output");
+
+const deepMetadata = [
+  ["general.architecture", ggufEntry("string", "digits")],
+  ["general.name", ggufEntry("string", "Network of 25 layers that reads digits")],
+  ["digits.block_count", ggufEntry("uint32", LAYERS)],
+];
+
+/** Held-out digits as inputs of the deep network, and their labels. */
+function shownDigits({ codes, labels }) {
+  const shown = Array.from(labels.keys()).filter((i) => i % SHOWN_EVERY === 0);
+  const images = new Uint16Array(shown.length * STATE);
+  shown.forEach((i, row) => {
+    const [state] = statesOf(codes.subarray(i * PIXELS, (i + 1) * PIXELS));
+    images.set(Array.from(state, float16Bits), row * STATE);
+  });
+  return [
+    tensor("image", "float16", [shown.length, STATE], images),
+    tensor(
+      "labels",
+      "uint8",
+      [shown.length],
+      Uint8Array.from(shown, (i) => labels[i]),
+    ),
+  ];
+}
+
+/** Writes the samples, unless they are newer than the network and the scripts. */
 export async function makeSamples() {
   const { layers } = await loadModel();
-  const time = Math.max(
-    statSync(modelFile).mtimeMs,
-    statSync(fileURLToPath(import.meta.url)).mtimeMs,
+  const scripts = ["samples.mjs", "train-deep.mjs"].map((name) =>
+    fileURLToPath(new URL(name, import.meta.url)),
   );
+  const time = Math.max(...[modelFile, ...scripts].map((file) => statSync(file).mtimeMs));
   const isFresh = (name) => {
     const path = join(folder, name);
     return existsSync(path) && statSync(path).mtimeMs > time;
   };
   if (NAMES.every(isFresh)) return;
-  const tensors = tensorsOf(layers);
-  const safetensors = layoutSafetensors(tensors, new Map([["format", "pt"]]));
-  const gguf = layoutGGUF(tensorsOf(framed(layers)), [
-    ["general.architecture", ggufEntry("string", "digits")],
-    ["general.name", ggufEntry("string", "Network of notebook 6, for images of 32 × 32 pixels")],
-  ]);
-  const contents = [
-    writeSafetensors(safetensors),
-    bytesOfParts(onnxParts(layers)),
-    writeGGUF(gguf),
-  ];
-  for (const [i, name] of NAMES.entries()) {
-    writeFileSync(join(folder, name), await collect(contents[i]));
-  }
+  const shallow = layers.map(({ weight, bias }, i) => ({
+    ...{ name: `fc${i + 1}`, weight: weight.data, bias: bias.data },
+  }));
+  await step("Training a network of 25 layers", async () => {
+    const { training, heldOut } = splitDigits(readDigits());
+    const deep = trainDeep(training).map((layer, i) => ({ name: deepName(i), ...layer }));
+    const contents = [
+      writeSafetensors(layoutSafetensors(tensorsOf(shallow), new Map([["format", "pt"]]))),
+      bytesOfParts(onnxParts(shallow, PIXELS, shallowNodes())),
+      writeGGUF(layoutGGUF(tensorsOf(deep), deepMetadata)),
+      bytesOfParts(onnxParts(deep, STATE, deepNodes(deep))),
+      writeNpz(shownDigits(heldOut), { compressed: true }),
+    ];
+    for (const [i, name] of NAMES.entries()) {
+      writeFileSync(join(folder, name), await collect(contents[i]));
+    }
+  });
 }

@@ -46,7 +46,7 @@ export function train({ codes, labels }) {
 }
 
 /** Xorshift, G. Marsaglia 2003: numbers in [0, 1). */
-function createRandom(seed) {
+export function createRandom(seed) {
   let state = seed;
   return () => {
     state ^= state << 13;
@@ -56,7 +56,7 @@ function createRandom(seed) {
   };
 }
 
-function shuffle(list, random) {
+export function shuffle(list, random) {
   for (let i = list.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));
     [list[i], list[j]] = [list[j], list[i]];
@@ -104,7 +104,7 @@ function createNetwork(images, random) {
   };
 }
 
-function createParameter(values, decay) {
+export function createParameter(values, decay) {
   const { length } = values;
   return { values, decay, gradient: new Float64Array(length), speed: new Float64Array(length) };
 }
@@ -148,7 +148,7 @@ function addGradient({ parameters, hidden, hiddenGradient, outputs }, { places, 
   }
 }
 
-function softmax(values) {
+export function softmax(values) {
   let largest = values[0];
   for (const value of values) if (value > largest) largest = value;
   let sum = 0;
@@ -169,7 +169,7 @@ function exponential(x) {
 }
 
 /** One step along the mean gradient of a batch; clears the gradient for the next batch. */
-function descend({ values, gradient, speed, decay }, rate, batchSize) {
+export function descend({ values, gradient, speed, decay }, rate, batchSize) {
   for (let i = 0; i < values.length; i++) {
     speed[i] = MOMENTUM * speed[i] + gradient[i] / batchSize + decay * values[i];
     values[i] -= rate * speed[i];

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { init } from "zeropoint";
+import { openModel } from "zeropoint/models";
 import { readDigits, splitDigits } from "../../scripts/cost/digits.mjs";
 import { decode, encode } from "../../scripts/cost/file.mjs";
 import {
@@ -14,7 +16,9 @@ import {
   OBSERVERS,
 } from "../../scripts/cost/measure.mjs";
 import { loadModel, modelFile } from "../../scripts/cost/model.mjs";
+import { makeSamples } from "../../scripts/cost/samples.mjs";
 import { train } from "../../scripts/cost/train.mjs";
+import { deepAccuracy } from "../../scripts/cost/train-deep.mjs";
 import { isThorough } from "../../scripts/process/run.mjs";
 import { sameDeep } from "./support/asserts.mjs";
 
@@ -96,6 +100,35 @@ describe("The network", () => {
 
   it("is small enough to load with a page, including the digits", () => {
     assert.ok(readFileSync(modelFile).length < 400_000);
+  });
+});
+
+describe("The samples of the lab", () => {
+  it("hold a network of 25 layers that reads nine of ten held-out digits", async () => {
+    await makeSamples();
+    const sample = (name) => openModel(join(dirname(modelFile), `digits-deep.${name}`));
+    const [gguf, onnx, arrays] = await Promise.all(["gguf", "onnx", "npz"].map(sample));
+    const names = [...gguf.tensors.keys()].filter((name) => name.endsWith(".weight"));
+    assert.equal(names.length, 25);
+    const layers = [];
+    for (const name of names) {
+      const bias = name.replace(/weight$/, "bias");
+      assert.equal(gguf.tensors.get(name).shape.at(-1), 256);
+      for (const each of [name, bias]) {
+        sameDeep((await onnx.read(each)).data, (await gguf.read(each)).data);
+      }
+      layers.push({
+        weight: (await gguf.read(name)).data,
+        bias: (await gguf.read(bias)).data,
+      });
+    }
+    const accuracy = deepAccuracy(layers, split.heldOut);
+    assert.ok(accuracy > 0.9, String(accuracy));
+    assert.deepEqual(arrays.tensors.get("image").shape, [1000, 256]);
+    const labels = (await arrays.read("labels")).data;
+    const shown = split.heldOut.labels.filter((_, i) => i % 2 === 0);
+    sameDeep(Uint8Array.from(labels), shown);
+    await Promise.all([gguf, onnx, arrays].map((model) => model.close()));
   });
 });
 

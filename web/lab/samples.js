@@ -1,13 +1,16 @@
-// The samples of the lab: the network of notebook 6 in three formats, written by scripts/cost/samples.mjs.
+// The samples of the lab, written by scripts/cost/samples.mjs.
 
-import gguf from "../../build/cost/digits.gguf?url";
 import onnx from "../../build/cost/digits.onnx?url";
 import safetensors from "../../build/cost/digits.safetensors?url";
+import deepGguf from "../../build/cost/digits-deep.gguf?url";
+import deepOnnx from "../../build/cost/digits-deep.onnx?url";
 
+/** @type {Record<string, string>} */
 const ADDRESSES = {
   "digits.safetensors": safetensors,
   "digits.onnx": onnx,
-  "digits.gguf": gguf,
+  "digits-deep.gguf": deepGguf,
+  "digits-deep.onnx": deepOnnx,
 };
 
 /**
@@ -16,8 +19,7 @@ const ADDRESSES = {
  */
 export async function loadSample(name) {
   if (!Object.hasOwn(ADDRESSES, name)) throw new Error(`there is no sample ${name}`);
-  const address = ADDRESSES[/** @type {keyof typeof ADDRESSES} */ (name)];
-  const response = await fetch(address);
+  const response = await fetch(ADDRESSES[name]);
   if (!response.ok) throw new Error(`the sample could not be loaded: ${response.status}`);
   return new File([await response.blob()], name);
 }

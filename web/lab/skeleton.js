@@ -3,11 +3,11 @@
 import { h } from "../shell/drawing/tree.js";
 import { METRICS } from "./format.js";
 
-const SAMPLES = [
-  ["digits.safetensors", "safetensors"],
-  ["digits.onnx", "ONNX"],
-  ["digits.gguf", "GGUF"],
-];
+/** Networks that read digits: how they are named here, and their files by format. */
+const SAMPLES = {
+  "two layers": { "digits.safetensors": "safetensors", "digits.onnx": "ONNX" },
+  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX with inputs" },
+};
 
 const button = (/** @type {string} */ action, /** @type {string} */ text, attributes = {}) =>
   h("button", { type: "button", class: "button", "data-action": action, ...attributes }, text);
@@ -48,9 +48,16 @@ export const skeleton = () => [
     h(
       "p",
       { class: "lab-samples" },
-      h("span", {}, "Or open a sample, the digit classifier of notebook 6:"),
-      SAMPLES.map(([name, title]) =>
-        h("button", { type: "button", class: "lab-sample", "data-sample": name }, title),
+      h("span", {}, "Or open a sample, a network that reads digits."),
+      Object.entries(SAMPLES).map(([network, files]) =>
+        h(
+          "span",
+          { class: "lab-network" },
+          `Of ${network}:`,
+          Object.entries(files).map(([name, title]) =>
+            h("button", { type: "button", class: "lab-sample", "data-sample": name }, title),
+          ),
+        ),
       ),
     ),
   ),
