@@ -19,6 +19,8 @@ export default defineConfig({
       { find: /^zeropoint$/, replacement: at("../dist/index.js") },
       { find: /^zeropoint\/torch$/, replacement: at("../dist/torch.js") },
       { find: /^zeropoint\/models$/, replacement: at("../dist/models/index.js") },
+      { find: /^zeropoint\/worker$/, replacement: at("../dist/worker/index.js") },
+      { find: /^zeropoint\/models-worker\.js/, replacement: at("../dist/worker/models-worker.js") },
       { find: /^zeropoint\/search$/, replacement: at("../dist/search.js") },
       { find: /^zeropoint\/notebook$/, replacement: at("../dist/notebook/index.js") },
     ],

@@ -1,7 +1,6 @@
-// The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
+// The Model Lab: opens a model file, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
-import { startCalls } from "../shell/calls/client.js";
 import { nounText } from "../shell/drawing/numbers.js";
 import { toDom } from "../shell/drawing/tree.js";
 import { connectDrop } from "../shell/drop.js";
@@ -10,6 +9,9 @@ import { turn } from "../shell/slices.js";
 import { METRICS } from "./format.js";
 import { Layers } from "./layers.js";
 import { emptyState, fromLink, toLink } from "./link.js";
+import { analyzeAll, frontierOf, open, planFor, unusablePins } from "./model/commands.js";
+import { cornerOf, detail } from "./model/detail.js";
+import { quantize } from "./model/write.js";
 import { connectReport } from "./out/report-view.js";
 import { connectShip } from "./out/ship-view.js";
 import { keptByReason, reasonOf } from "./reasons.js";
@@ -23,7 +25,6 @@ import { createProgress, REPLACED } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
 import { skeleton } from "./skeleton.js";
 import { analyzedText, foundText, problemText, showsText } from "./texts.js";
-import workerUrl from "./worker/lab-worker.js?worker&url";
 
 /** @typedef {import("./layers.js").Layer} Layer */
 
@@ -50,9 +51,6 @@ const isOfLab = (hash) => /^#lab(\?|$)/.test(hash);
 class Lab {
   #root;
   #announce;
-  #client = startCalls(workerUrl, "lab", (message) =>
-    this.#fail(`The lab's worker ended: ${message}`),
-  );
   #state = fromLink(location.hash, Object.keys(METRICS));
   /** @type {any} */
   #header;
@@ -98,7 +96,6 @@ class Lab {
     });
     this.#progress = createProgress(this.#find(".lab-progress"), { announce });
     this.#inputs = connectInputs(this.#find(".lab-inputs"), {
-      call: this.#client.call,
       announce,
       onWeights: (names) => this.#analyze(names),
       onProblem: (message) => this.#fail(message),
@@ -106,7 +103,7 @@ class Lab {
     this.#connectOpening(view);
     this.#connectControls();
     this.#ship = connectShip(this.#find(".lab-ship"), {
-      call: (argument, options) => this.#client.call("quantize", argument, options),
+      write: quantize,
       current: () => ({ header: this.#header, plan: this.#plan, count: this.#files.length }),
       onWrite: () => this.#progress.stop("Stopped, to write the file."),
       onChoice: (choice) => {
@@ -257,7 +254,7 @@ class Lab {
     let header;
     let problem = "";
     try {
-      header = await this.#client.call("open", { files });
+      header = await open(files);
     } catch (error) {
       problem = problemText(/** @type {any} */ (error), files[0].name);
     }
@@ -330,19 +327,10 @@ class Lab {
     this.#measuredFor = output;
     const run = this.#progress.start();
     try {
-      await this.#client.call(
-        "analyzeAll",
-        { names: part, ...output },
-        {
-          ...run,
-          onEvent: ({ row, progress, isSampled }) => {
-            if (row) this.#take(row);
-            if (isSampled) this.#updatePlan();
-            if (progress)
-              this.#progress.show(progress, progress.isSample ? "A sample of each layer" : "");
-          },
-        },
-      );
+      await analyzeAll({ names: part, ...output }, run, {
+        onRow: (row) => this.#take({ ...row }),
+        onSampled: () => this.#updatePlan(),
+      });
       this.#root.classList.add("is-analyzed");
       this.#finish(analyzedText(this.#layers));
       await this.#updatePlan();
@@ -404,7 +392,7 @@ class Lab {
     const pins = Object.entries(this.#state.pins).filter(([name]) => this.#layers.has(name));
     this.#state.pins = Object.fromEntries(pins);
     try {
-      const { points, uniforms, sizes } = await this.#client.call("frontierOf", {
+      const { points, uniforms, sizes } = await frontierOf({
         pins: this.#state.pins,
         ...this.#ship.output(),
       });
@@ -428,7 +416,7 @@ class Lab {
   async #dropPins() {
     const { pins } = this.#state;
     const output = this.#ship.output();
-    const dropped = await this.#client.call("unusablePins", { pins, ...output });
+    const dropped = await unusablePins({ pins, ...output });
     if (dropped.length === 0) return false;
     const rest = Object.entries(pins).filter(([name]) => !dropped.includes(name));
     this.#remember({ pins: Object.fromEntries(rest) });
@@ -454,7 +442,7 @@ class Lab {
     const isLast = this.#startPlanning();
     const header = this.#header;
     try {
-      const { plan, files, estimate } = await this.#client.call("planFor", {
+      const { plan, files, estimate } = await planFor({
         bytes: budget,
         pins,
         ...this.#ship.output(),
@@ -497,7 +485,7 @@ class Lab {
       dialog,
       { name, scheme, pin, planned, reason: reasonOf(layer, this.#plan) },
       async () => ({
-        ...(await this.#client.call("detail", { name, scheme, ...this.#measuredFor })),
+        ...(await detail({ name, scheme, ...this.#measuredFor })),
         // As the target stores it.
         bytes: layer.rows.get(scheme)?.bytes,
       }),
@@ -514,7 +502,7 @@ class Lab {
   /** @param {Layer} layer @param {string} scheme */
   async #play({ name }, scheme) {
     try {
-      const corner = await this.#client.call("cornerOf", { name, scheme });
+      const corner = await cornerOf({ name, scheme });
       const { playLink } = await import("./out/play-link.js");
       location.hash = await playLink(corner, scheme);
     } catch (error) {

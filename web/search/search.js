@@ -23,12 +23,12 @@ export function connectSearch(view, announce) {
   /** @type {ReturnType<typeof startCalls> | undefined} */
   let client;
   /** Calls the worker, which starts with the first call. @type {ReturnType<typeof startCalls>["call"]} */
-  const call = (command, argument, options) => {
+  const call = (command, argument) => {
     client ??= startCalls(workerUrl, "search", (message) => {
       client = undefined;
       show(`The search's worker ended: ${message}`);
     });
-    return client.call(command, argument, options);
+    return client.call(command, argument);
   };
   connectDigits(/** @type {HTMLElement} */ (root.querySelector(".search-digits")), {
     ...{ call, announce, show },

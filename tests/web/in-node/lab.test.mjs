@@ -15,7 +15,7 @@ import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
 import { showsText } from "../../../web/lab/texts.js";
-import { mainOf } from "../../../web/lab/worker/opened.js";
+import { mainOf } from "../../../web/lab/model/files.js";
 import { bytesText, nounText } from "../../../web/shell/drawing/numbers.js";
 
 const METRICS = ["sqnr", "mse"];

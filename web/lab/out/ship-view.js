@@ -28,7 +28,7 @@ const TEXTS = ["Scheme", "Reason"];
 
 /**
  * @typedef {object} ShipContext
- * @property {(argument: any, options: import("../../shell/calls/client.js").CallOptions) => Promise<any>} call
+ * @property {(argument: any, run: import("../show/progress.js").Run) => Promise<any>} write
  * @property {() => { header: any, plan: any, count: number }} current  count: of files to write
  * @property {(choice: { format: string, target: string }) => void} onChoice  called when another output is chosen
  * @property {() => void} onWrite  called before a file is written
@@ -39,7 +39,7 @@ const TEXTS = ["Scheme", "Reason"];
  * @param {HTMLElement} parent
  * @param {ShipContext} context
  */
-export function connectShip(parent, { call, current, onChoice, onWrite, announce }) {
+export function connectShip(parent, { write, current, onChoice, onWrite, announce }) {
   parent.append(
     toDom(
       h(
@@ -109,16 +109,7 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
       const handles = await pickFile(header, argument.format, count);
       onWrite();
       unlinkFiles(written);
-      const run = progress.start();
-      const result = await call(
-        { ...argument, handles },
-        {
-          ...run,
-          onEvent: ({ progress: step, stage }) => {
-            if (step) progress.show(step, stage);
-          },
-        },
-      );
+      const result = await write({ ...argument, handles }, progress.start());
       written.replaceChildren(toDom(h("div", {}, resultParts(result))));
       linkFiles(written, result, outputName(header.name, argument.format, 1));
       makeScrollable(written);

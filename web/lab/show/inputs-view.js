@@ -4,16 +4,17 @@ import { nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { connectDrop } from "../../shell/drop.js";
 import { shapeText } from "../format.js";
+import { addInputs, removeInputs } from "../model/inputs.js";
 
-/** @typedef {import("../worker/inputs.js").Taken} Taken */
+/** @typedef {import("../model/inputs.js").Taken} Taken */
 
 /**
  * @param {HTMLElement} parent
- * @param {{ call: (name: string, argument: unknown) => Promise<any>, announce: (message: string) => void,
+ * @param {{ announce: (message: string) => void,
  *   onWeights: (names: string[]) => void, onProblem: (message: string) => void }} context
  *   onWeights: called with the weights whose inputs have changed
  */
-export function connectInputs(parent, { call, announce, onWeights, onProblem }) {
+export function connectInputs(parent, { announce, onWeights, onProblem }) {
   const find = (/** @type {string} */ selector) =>
     /** @type {HTMLElement} */ (parent.querySelector(selector));
   const list = find(".lab-inputs-list");
@@ -39,7 +40,7 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
     /** @type {HTMLInputElement} */ (find("input")),
     async (/** @type {File[]} */ files) => {
       try {
-        const fresh = /** @type {Taken[]} */ (await call("addInputs", { files }));
+        const fresh = await addInputs(files);
         const used = fresh.filter(({ problem }) => !problem);
         for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
         refused = fresh.filter(({ problem }) => problem);
@@ -55,8 +56,8 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
     // A file of another kind is the next model.
     { takes: (files) => files.some(({ name }) => /\.np[yz]$/i.test(name)) },
   );
-  remove.addEventListener("click", async () => {
-    const weights = await call("removeInputs", {});
+  remove.addEventListener("click", () => {
+    const weights = removeInputs();
     forget();
     draw();
     find("input").focus();

@@ -1,12 +1,40 @@
 // A bar with the share that is done and the time left, with buttons to pause and to stop.
 
-import { Pause } from "../../shell/calls/client.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { timeText } from "../format.js";
 
 /** Why a run was aborted: another one takes its place. */
 export const REPLACED = "Replaced.";
+
+/** A pause: work waits while it lasts. */
+class Pause {
+  /** @type {Promise<void> | undefined} */
+  #over;
+  #end = () => {};
+
+  get isPaused() {
+    return this.#over !== undefined;
+  }
+
+  /** @param {boolean} isPaused */
+  set isPaused(isPaused) {
+    this.#end();
+    this.#over = isPaused ? new Promise((resolve) => (this.#end = resolve)) : undefined;
+  }
+
+  /** Fulfilled while there is no pause. */
+  async ready() {
+    while (this.#over) await this.#over;
+  }
+}
+
+/**
+ * @typedef {object} Run  a long call
+ * @property {AbortSignal} signal
+ * @property {Pick<Pause, "ready">} pause
+ * @property {(progress: { done: number, total: number, name?: string }, stage?: string) => void} onProgress
+ */
 
 /**
  * One run of a long call at a time.
@@ -34,6 +62,11 @@ export function createProgress(parent, { announce }) {
   let shown = "";
   parent.hidden = true;
 
+  /** Ends a run. @param {string} reason */
+  const abort = (reason) => {
+    controller.abort(new DOMException(reason, "AbortError"));
+    pause.isPaused = false;
+  };
   const draw = () => {
     text.textContent = pause.isPaused ? `Paused: ${shown}` : shown;
     pauseButton.textContent = pause.isPaused ? "Continue" : "Pause";
@@ -46,14 +79,12 @@ export function createProgress(parent, { announce }) {
     draw();
     announce(pause.isPaused ? "Paused." : "Continued.");
   });
-  parent
-    .querySelector("[data-action='stop']")
-    ?.addEventListener("click", () => controller.abort(new DOMException("Stopped.", "AbortError")));
+  parent.querySelector("[data-action='stop']")?.addEventListener("click", () => abort("Stopped."));
 
-  return {
-    /** Starts a run; an earlier one is aborted. @returns what its call takes */
+  const self = {
+    /** Starts a run; an earlier one is aborted. @returns {Run} what its call takes */
     start() {
-      controller.abort(new DOMException(REPLACED, "AbortError"));
+      abort(REPLACED);
       [controller, pause] = [new AbortController(), new Pause()];
       start = performance.now();
       last = 0;
@@ -61,12 +92,9 @@ export function createProgress(parent, { announce }) {
       shown = "";
       draw();
       parent.hidden = false;
-      return { signal: controller.signal, pause };
+      return { signal: controller.signal, pause, onProgress: self.show };
     },
-    /** Aborts the run. @param {string} reason */
-    stop(reason) {
-      controller.abort(new DOMException(reason, "AbortError"));
-    },
+    stop: abort,
     /**
      * @param {{ done: number, total: number, name?: string }} progress  in bytes
      * @param {string} [newStage]  what is done, where there are several stages; each has its own time left
@@ -99,4 +127,5 @@ export function createProgress(parent, { announce }) {
       return hadFocus;
     },
   };
+  return self;
 }

@@ -1,29 +1,7 @@
-// Calls of a worker's commands by name, with events, pauses and cancelling. The worker's end is serve.js.
+// Calls of a worker's commands by name. The worker's end is serve.js.
 
 import { answerWithCore } from "../core/core.js";
 import { scriptUrl } from "../trusted.js";
-
-/**
- * @typedef {object} CallOptions
- * @property {AbortSignal} [signal]  cancels the call
- * @property {Pause} [pause]  halts the call while it is paused
- * @property {(event: any) => void} [onEvent]  called for each event before the result
- */
-
-/** Whether calls are paused; `change` follows each change. */
-export class Pause extends EventTarget {
-  #isPaused = false;
-
-  get isPaused() {
-    return this.#isPaused;
-  }
-
-  /** @param {boolean} isPaused */
-  set isPaused(isPaused) {
-    this.#isPaused = isPaused;
-    this.dispatchEvent(new Event("change"));
-  }
-}
 
 /**
  * Starts a worker whose commands are called.
@@ -33,7 +11,7 @@ export class Pause extends EventTarget {
  */
 export function startCalls(url, name, onLost) {
   const worker = new Worker(scriptUrl(url), { type: "module", name });
-  /** @type {Map<number, { resolve: (value: any) => void, reject: (reason: Error) => void, onEvent?: (event: any) => void }>} */
+  /** @type {Map<number, { resolve: (value: any) => void, reject: (reason: Error) => void }>} */
   const calls = new Map();
   let last = 0;
   worker.addEventListener("message", ({ data }) => {
@@ -41,16 +19,11 @@ export function startCalls(url, name, onLost) {
       answerWithCore(data);
       return;
     }
-    const { id, event, result, error } = data;
+    const { id, result, error } = data;
     const call = calls.get(id);
-    if (!call) return;
-    if (event !== undefined) {
-      call.onEvent?.(event);
-      return;
-    }
     calls.delete(id);
-    if (error === undefined) call.resolve(result);
-    else call.reject(Object.assign(new Error(error.message), error));
+    if (error === undefined) call?.resolve(result);
+    else call?.reject(new Error(error));
   });
   worker.addEventListener("error", (event) => {
     event.preventDefault();
@@ -63,28 +36,14 @@ export function startCalls(url, name, onLost) {
   /**
    * @param {string} command
    * @param {unknown} argument
-   * @param {CallOptions} [options]
+   * @param {Transferable[]} [transfer]
    * @returns {Promise<any>}
    */
-  function call(command, argument, { signal, pause, onEvent } = {}) {
+  function call(command, argument, transfer = []) {
     const id = ++last;
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const cancel = () => {
-        worker.postMessage({ id, cancel: true });
-        calls.get(id)?.reject(/** @type {AbortSignal} */ (signal).reason);
-        calls.delete(id);
-      };
-      const halt = () => worker.postMessage({ id, isPaused: pause?.isPaused });
-      signal?.addEventListener("abort", cancel, { once: true });
-      pause?.addEventListener("change", halt);
-      const settle = (/** @type {(value: any) => void} */ way) => (/** @type {any} */ value) => {
-        signal?.removeEventListener("abort", cancel);
-        pause?.removeEventListener("change", halt);
-        way(value);
-      };
-      calls.set(id, { resolve: settle(resolve), reject: settle(reject), onEvent });
-      worker.postMessage({ id, name: command, argument });
+      calls.set(id, { resolve, reject });
+      worker.postMessage({ id, name: command, argument }, transfer);
     });
   }
 

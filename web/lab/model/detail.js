@@ -1,8 +1,6 @@
 // One cell in detail, and the corner of a weight that the playground takes.
 
-import { dequantizeBlocks, fakeQuantize, quantizeBlocks } from "zeropoint";
-import { analyze, schemeOptions } from "zeropoint/models";
-import { HistogramObserver } from "zeropoint/torch";
+import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
 import { activations, opened, rows } from "./opened.js";
 
@@ -19,9 +17,9 @@ const CORNER = [64, 160];
  * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
  * is large, a histogram of the restored values and the errors in the first rows and columns.
  * @param {{ name: string, scheme: string, format: any, target: string }} argument  format and target: of the file to write
- * @param {import("../../shell/calls/serve.js").Context} context
  */
-export async function detail({ name, scheme, format, target }, { signal }) {
+export async function detail({ name, scheme, format, target }) {
+  const zp = await library();
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
   const include = [escapeGlob(name)];
   const options = {
@@ -32,10 +30,9 @@ export async function detail({ name, scheme, format, target }, { signal }) {
     ...(target && { target }),
     worstRows: true,
     histogram: BINS,
-    signal,
   };
   let row;
-  for await (const each of analyze(opened(), options)) {
+  for await (const each of zp.analyze(opened(), options)) {
     if (each.name === name && each.scheme === scheme) row = each;
   }
   if (!row) throw new Error(`${name} has no row for ${scheme}`);
@@ -43,11 +40,11 @@ export async function detail({ name, scheme, format, target }, { signal }) {
   const isLarge = row.parameters > LARGEST_READ;
   if (isLarge || row.shape.length !== 2) return { ...row, histograms, isLarge };
   const before = await opened().read(name);
-  const after = restored(before, scheme, { ...row, format });
+  const after = await restored(before, scheme, { ...row, format });
   if (!after) return { ...row, histograms };
   return {
     ...row,
-    histograms: { ...histograms, after: histogramOf(after) },
+    histograms: { ...histograms, after: await histogramOf(after) },
     map: { before: corner(before, CORNER), after: corner(after, CORNER) },
   };
 }
@@ -59,14 +56,15 @@ export async function detail({ name, scheme, format, target }, { signal }) {
  * @param {string} scheme
  * @param {{ format: string, outputAxis?: number }} row  format: of the file to write
  */
-function restored(x, scheme, { format, outputAxis }) {
-  const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
+async function restored(x, scheme, { format, outputAxis }) {
+  const zp = await library();
+  const options = /^u?int/.test(scheme) ? await optionsOf(scheme, outputAxis) : undefined;
   const areInGroups = options === undefined || "groupSize" in options;
   if (format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
-  if (options) return fakeQuantize(x, options);
+  if (options) return await zp.fakeQuantize(x, options);
   if (/^(float16|bfloat16)$/.test(scheme)) return undefined;
   const type = /** @type {import("zeropoint").BlockType} */ (scheme);
-  return dequantizeBlocks(quantizeBlocks(x, type), type, x.shape);
+  return await zp.dequantizeBlocks(await zp.quantizeBlocks(x, type), type, x.shape);
 }
 
 /**
@@ -74,17 +72,21 @@ function restored(x, scheme, { format, outputAxis }) {
  * @param {string} scheme
  * @param {number} [outputAxis]
  */
-function optionsOf(scheme, outputAxis) {
-  const options = schemeOptions(scheme);
+async function optionsOf(scheme, outputAxis) {
+  const zp = await library();
+  const options = await zp.schemeOptions(scheme);
   return outputAxis !== undefined && "axis" in options ? { ...options, axis: outputAxis } : options;
 }
 
 /** @param {import("zeropoint").Tensor} x */
-function histogramOf(x) {
-  const observer = new HistogramObserver({ bins: BINS });
-  observer.observe(x);
+async function histogramOf(x) {
+  const zp = await library();
+  const observer = await zp.histogramObserver({ bins: BINS });
+  await observer.observe(x);
   const { histogram, minVal, maxVal } = observer;
-  return { counts: [...histogram.data], min: minVal.data[0], max: maxVal.data[0] };
+  const [counts, min, max] = await Promise.all([histogram, minVal, maxVal]);
+  observer.dispose();
+  return { counts: [...counts.data], min: min.data[0], max: max.data[0] };
 }
 
 /**
@@ -105,11 +107,11 @@ function corner({ data, shape: [rows, columns] }, [mostRows, mostColumns]) {
  * @param {{ name: string, scheme: string }} argument
  */
 export async function cornerOf({ name, scheme }) {
-  const { shape } = /** @type {any} */ (opened().tensors.get(name));
+  const { shape } = /** @type {any} */ ((await opened().tensors).get(name));
   if (shape.length !== 2 || shape[0] * shape[1] > LARGEST_READ) {
     throw new Error("the playground takes matrices of up to 2 million values");
   }
   const outputAxis = rows.get(name)?.[0]?.outputAxis;
-  const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
+  const options = /^u?int/.test(scheme) ? await optionsOf(scheme, outputAxis) : undefined;
   return { ...corner(await opened().read(name), [24, 48]), options };
 }

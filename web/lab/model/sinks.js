@@ -5,7 +5,7 @@ import { bytesText } from "../../shell/drawing/numbers.js";
 
 /**
  * @typedef {object} Sink  takes the bytes of a file, front to back
- * @property {(chunk: Uint8Array) => void | Promise<void>} write
+ * @property {(chunk: Uint8Array) => Promise<void>} write
  * @property {() => Promise<File>} finish
  * @property {() => Promise<void>} abandon  leaves nothing behind
  */
@@ -18,50 +18,14 @@ import { bytesText } from "../../shell/drawing/numbers.js";
 export async function sinkOf(file, chosen) {
   if (chosen) return streamSink(chosen, async () => {});
   const folder = await privateFolder().catch(() => undefined);
-  if (!folder) return memorySink(file.name);
+  if (!folder || !("createWritable" in FileSystemFileHandle.prototype))
+    return memorySink(file.name);
   await checkRoom(file.size);
   // Entries of folders may not have every name that a file has.
   const name = encodeURIComponent(file.name);
   const handle = await folder.getFileHandle(name, { create: true });
-  const remove = () => folder.removeEntry(name);
-  const sink =
-    "createSyncAccessHandle" in handle
-      ? await syncSink(/** @type {any} */ (handle), remove)
-      : await streamSink(handle, remove);
+  const sink = await streamSink(handle, () => folder.removeEntry(name));
   return { ...sink, finish: async () => new File([await sink.finish()], file.name) };
-}
-
-/**
- * Writes at once: streams of the browser would hold chunks back.
- * @param {any} handle
- * @param {() => Promise<void>} remove
- * @returns {Promise<Sink>}
- */
-async function syncSink(handle, remove) {
-  const access = await handle.createSyncAccessHandle();
-  access.truncate(0);
-  let at = 0;
-  return {
-    write(chunk) {
-      for (let done = 0; done < chunk.length; ) {
-        const count = access.write(chunk.subarray(done), { at });
-        if (count === 0) throw new Error("the browser has no room for the rest of the file");
-        done += count;
-        at += count;
-      }
-      // Frees the chunk at once: browsers let tens of megabytes of them pile up before they collect them.
-      /** @type {any} */ (chunk.buffer).transfer?.(0);
-    },
-    async finish() {
-      access.flush();
-      access.close();
-      return await handle.getFile();
-    },
-    async abandon() {
-      access.close();
-      await remove();
-    },
-  };
 }
 
 /**
@@ -72,7 +36,11 @@ async function syncSink(handle, remove) {
 async function streamSink(handle, remove) {
   const stream = await handle.createWritable();
   return {
-    write: (chunk) => stream.write(/** @type {any} */ (chunk)),
+    async write(chunk) {
+      await stream.write(/** @type {any} */ (chunk));
+      // Frees the chunk at once: browsers let tens of megabytes of them pile up before they collect them.
+      /** @type {any} */ (chunk.buffer).transfer?.(0);
+    },
     async finish() {
       await stream.close();
       return await handle.getFile();
@@ -89,7 +57,7 @@ function memorySink(name) {
   /** Blobs, which browsers may move to the disk. @type {Blob[]} */
   const parts = [];
   return {
-    write(chunk) {
+    async write(chunk) {
       parts.push(new Blob([/** @type {any} */ (chunk)]));
     },
     finish: async () => new File(parts, name),
@@ -108,14 +76,14 @@ async function checkRoom(size) {
   );
 }
 
-/** Locks are held as long as their worker lives. @param {string} folder */
+/** Locks are held as long as their page lives. @param {string} folder */
 const lockOf = (folder) => `zeropoint-lab-${folder}`;
 
 const own = crypto.randomUUID();
 /** @type {Promise<FileSystemDirectoryHandle> | undefined} */
 let opening;
 
-/** The folder of this worker. Files of workers that have ended are removed: their download links have ended, too. */
+/** The folder of this page. Files of pages that are closed are removed: their download links have ended, too. */
 function privateFolder() {
   opening ??= openFolder();
   return opening;

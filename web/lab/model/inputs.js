@@ -1,6 +1,6 @@
 // Inputs by drop: arrays of .npy and .npz files, named as weights of the model, or as inputs of an ONNX model.
 
-import { analyze, InputMoments, openModel } from "zeropoint/models";
+import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
 import { activations, feeds, opened } from "./opened.js";
 
@@ -31,10 +31,10 @@ const ARRAYS = {
 
 /**
  * Takes files of inputs.
- * @param {{ files: File[] }} argument
+ * @param {File[]} files
  * @returns {Promise<Taken[]>}
  */
-export async function addInputs({ files }) {
+export async function addInputs(files) {
   /** @type {Taken[]} */
   const taken = [];
   for (const file of files) {
@@ -54,6 +54,7 @@ export async function addInputs({ files }) {
 /** Forgets all inputs. @returns the weights that had some */
 export function removeInputs() {
   const weights = [...activations.keys()];
+  for (const moments of activations.values()) moments.dispose();
   activations.clear();
   feeds.clear();
   return weights;
@@ -61,50 +62,56 @@ export function removeInputs() {
 
 /** @param {File} file */
 async function addFile(file) {
-  const arrays = await openModel(file);
+  const zp = await library();
+  const arrays = await zp.openModel(file);
   try {
-    if (arrays.format !== "npy" && arrays.format !== "npz") {
-      throw new Error(`inputs are .npy or .npz files, not ${arrays.format}`);
+    const format = await arrays.format;
+    if (format !== "npy" && format !== "npz") {
+      throw new Error(`inputs are .npy or .npz files, not ${format}`);
     }
     const taken = [];
-    for (const { name: own, shape } of arrays.tensors.values()) {
+    for (const tensor of (await arrays.tensors).values()) {
+      const { name: own, shape } = tensor;
       // The array of an npy file is named as the file.
-      const name = arrays.format === "npy" ? file.name.replace(/\.npy$/i, "") : own;
-      const use = await useOf(arrays, own, name).catch((error) => ({ problem: error.message }));
+      const name = format === "npy" ? file.name.replace(/\.npy$/i, "") : own;
+      const use = await useOf(arrays, tensor, name).catch((error) => ({ problem: error.message }));
       taken.push({ file: file.name, name, shape, ...use });
     }
     return taken;
   } finally {
-    await arrays.close();
+    arrays.dispose();
   }
 }
 
 /**
  * Takes an array for the weight or the input that it names.
- * @param {import("zeropoint/models").Model} arrays
- * @param {string} own  name in the file
+ * @param {import("./opened.js").ModelHandle} arrays
+ * @param {import("zeropoint/models").ModelTensor} tensor  of the file
  * @param {string} name
  */
-async function useOf(arrays, own, name) {
-  const { tensors, inputs } = opened();
+async function useOf(arrays, tensor, name) {
+  const [tensors, inputs] = await Promise.all([opened().tensors, opened().inputs]);
   const input = inputs.find((each) => each.name === name);
   if (input) {
-    feeds.set(name, await feedOf(arrays, own, input.dtype));
+    feeds.set(name, await feedOf(arrays, tensor, input.dtype));
     return { input: name };
   }
   const weight = [name, `${name}.weight`].find((each) => tensors.has(each));
   if (!weight) throw new Error("no layer and no input of the model has this name");
-  const { shape } = /** @type {any} */ (arrays.tensors.get(own));
-  const given = new InputMoments(shape.at(-1)).add(await arrays.read(own));
+  const zp = await library();
+  const given = await zp.inputMoments(tensor.shape.at(-1) ?? 1);
+  await given.add(await arrays.read(tensor.name));
   await tryInputs(weight, given);
+  activations.get(weight)?.dispose();
   activations.set(weight, given);
   return { weight };
 }
 
-/** Refuses inputs that do not fit a weight. @param {string} name @param {InputMoments} given */
+/** Refuses inputs that do not fit a weight. @param {string} name @param {any} given  their moments */
 async function tryInputs(name, given) {
+  const zp = await library();
   const options = { schemes: ["float16"], include: [escapeGlob(name)], sample: 1 };
-  for await (const row of analyze(opened(), { ...options, activations: { [name]: given } })) {
+  for await (const row of zp.analyze(opened(), { ...options, activations: { [name]: given } })) {
     if (row.name !== name || row.scheme !== "keep") continue;
     throw new Error(`${name} is kept as it is: ${row.reason}`);
   }
@@ -112,20 +119,19 @@ async function tryInputs(name, given) {
 
 /**
  * An input of the model, in the dtype that it declares.
- * @param {import("zeropoint/models").Model} arrays
- * @param {string} name
+ * @param {import("./opened.js").ModelHandle} arrays
+ * @param {import("zeropoint/models").ModelTensor} tensor
  * @param {string | undefined} declared
  */
-async function feedOf(arrays, name, declared) {
-  const { dtype, shape } = /** @type {any} */ (arrays.tensors.get(name));
+async function feedOf(arrays, { name, dtype, shape: dims }, declared) {
   if (declared === "float32" && /^(b?float|u?int)/.test(dtype)) {
     const { data } = await arrays.read(name);
-    return { dtype: declared, shape, data };
+    return { type: declared, dims, data };
   }
   const Values = ARRAYS[/** @type {keyof typeof ARRAYS} */ (dtype)];
   if (dtype !== declared || !Values) {
     throw new Error(`the model takes ${declared ?? "another type"}, and this array has ${dtype}`);
   }
   const { buffer } = await arrays.readBytes(name);
-  return { dtype, shape, data: new Values(/** @type {ArrayBuffer} */ (buffer)) };
+  return { type: dtype, dims, data: new Values(/** @type {ArrayBuffer} */ (buffer)) };
 }

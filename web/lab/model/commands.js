@@ -1,15 +1,9 @@
-// The lab's commands, run in its worker by their names.
+// What the lab asks of the library: a file's header, rows of its analysis, frontiers and plans.
 
-import { init } from "zeropoint";
-import { analyze, frontier, plan, quantizeModel, storedRows } from "zeropoint/models";
+import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
-import { activations, mainOf, opened, openGiven, rows } from "./opened.js";
-
-export { cornerOf, detail } from "./detail.js";
-export { addInputs, removeInputs } from "./inputs.js";
-export { quantize } from "./write.js";
-
-/** @typedef {import("../../shell/calls/serve.js").Context} Context */
+import { mainOf } from "./files.js";
+import { activations, opened, openGiven, rows } from "./opened.js";
 
 /** Text of a value of the metadata, cut where it is long. @param {unknown} value */
 function metadataText(value) {
@@ -23,20 +17,19 @@ const listText = (list) =>
 
 /**
  * Opens a file, or the first of several that others belong to, and gives its header.
- * @param {{ files: File[] }} argument
- * @param {Context} context
+ * @param {File[]} files
  */
-export async function open({ files }, { signal }) {
-  await init();
+export async function open(files) {
   const model = await openGiven(files);
-  signal.throwIfAborted();
+  const { format, metadata, tensors, inputs } = model;
+  const [texts, all] = await Promise.all([metadata, tensors]);
   return {
     name: mainOf(files).name,
     size: files.reduce((sum, { size }) => sum + size, 0),
-    format: model.format,
-    metadata: Array.from(model.metadata, ([key, value]) => [key, metadataText(value)]),
-    tensors: Array.from(model.tensors.values(), (tensor) => ({ ...tensor })),
-    inputs: model.inputs.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
+    format: await format,
+    metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)]),
+    tensors: [...all.values()],
+    inputs: await inputs,
   };
 }
 
@@ -44,13 +37,15 @@ export async function open({ files }, { signal }) {
 const SAMPLE = 2 ** 15;
 
 /**
- * Analyzes weights, first from a sample of each, then in full: emits rows as they come, the progress, and the end of
- * the sample. Plans are made of what has come.
+ * Analyzes weights, first from a sample of each, then in full. Plans are made of what has come.
  * @param {{ names?: string[], format: any, target: string }} argument  names: of the weights whose rows are replaced;
  *   default: all. format and target: of the file to write
- * @param {Context} context
+ * @param {import("../show/progress.js").Run} run
+ * @param {{ onRow: (row: any) => void, onSampled: () => void }} handlers  called with each row, and after the sample
  */
-export async function analyzeAll({ names, format, target }, { signal, emit, report, ready }) {
+export async function analyzeAll({ names, format, target }, run, { onRow, onSampled }) {
+  const { signal, pause, onProgress } = run;
+  const zp = await library();
   if (!names) rows.clear();
   const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
@@ -62,20 +57,20 @@ export async function analyzeAll({ names, format, target }, { signal, emit, repo
       ...include,
       ...(isSample && { sample: SAMPLE }),
       onProgress: (/** @type {any} */ progress) => {
-        report({ progress: { ...progress, isSample } });
-        return ready();
+        onProgress(progress, isSample ? "A sample of each layer" : "");
+        return pause.ready();
       },
     };
     const fresh = new Set();
-    for await (const row of analyze(opened(), options)) {
-      emit({ row });
-      await ready();
+    for await (const row of zp.analyze(opened(), options)) {
+      onRow(row);
+      await pause.ready();
       signal.throwIfAborted();
       if (!fresh.has(row.name)) rows.set(row.name, []);
       fresh.add(row.name);
       rows.get(row.name)?.push(row);
     }
-    if (isSample) emit({ isSampled: true });
+    if (isSample) onSampled();
   }
 }
 
@@ -90,9 +85,8 @@ let stored;
 /**
  * The rows with the bytes of the file to write.
  * @param {Output} output
- * @param {AbortSignal} signal
  */
-async function storedFor({ format, target }, signal) {
+async function storedFor({ format, target }) {
   const key = JSON.stringify([format, target]);
   const all = [...rows.values()].flat();
   const isSame =
@@ -100,10 +94,11 @@ async function storedFor({ format, target }, signal) {
     stored.all.length === all.length &&
     all.every((row, i) => row === stored.all[i]);
   if (!isSame) {
-    const options = { format, signal, ...(target && { target }) };
-    stored = { key, all, rows: await storedRows(opened(), all, options) };
+    const zp = await library();
+    const options = { format, ...(target && { target }) };
+    stored = { key, all, rows: zp.storedRows(opened(), all, options) };
   }
-  return stored.rows;
+  return await stored.rows;
 }
 
 /** Pins as patterns of names. @param {Record<string, string>} pins */
@@ -114,35 +109,39 @@ const patternsOf = (pins) =>
  * The frontier of all plans, and the plan of each scheme that can be that of all weights, with sizes of the file; and
  * the bytes of each row as the target stores them.
  * @param {Output} output
- * @param {Context} context
  */
-export async function frontierOf(output, { signal }) {
-  const all = await storedFor(output, signal);
+export async function frontierOf(output) {
+  const zp = await library();
+  const all = await storedFor(output);
   const { format, pins } = output;
-  const { metric } = plan(all, { ratio: Number.MAX_VALUE, format });
-  const points = frontier(all, { pin: patternsOf(pins), format });
+  // Calls that need not wait for each other: while an analysis runs, each waits for a part of it.
+  const [{ metric }, points] = await Promise.all([
+    zp.plan(all, { ratio: Number.MAX_VALUE, format }),
+    zp.frontier(all, { pin: patternsOf(pins), format }),
+  ]);
   const sizes = all.rows.map((/** @type {any} */ { name, scheme, bytes, isWritten = true }) => ({
     ...{ name, scheme, bytes, isWritten },
   }));
-  return { points, uniforms: uniformsOf(all, metric, format), sizes };
+  return { points, uniforms: await uniformsOf(all, metric, format), sizes };
 }
 
 /**
  * The pins that no plan can have: of schemes that the target cannot store.
  * @param {Output} output
- * @param {Context} context
  */
-export async function unusablePins(output, { signal }) {
-  const all = await storedFor(output, signal);
+export async function unusablePins(output) {
+  const zp = await library();
+  const all = await storedFor(output);
   const { format, pins } = output;
-  return Object.keys(pins).filter((name) => {
-    try {
-      plan(all, { ratio: Number.MAX_VALUE, pin: patternsOf({ [name]: pins[name] }), format });
-      return false;
-    } catch {
-      return true;
-    }
+  const checks = Object.entries(pins).map(async ([name, scheme]) => {
+    const own = { ...all, rows: all.rows.filter((/** @type {any} */ row) => row.name === name) };
+    const options = { ratio: Number.MAX_VALUE, pin: patternsOf({ [name]: scheme }), format };
+    return await zp.plan(own, options).then(
+      () => [],
+      () => [name],
+    );
   });
+  return (await Promise.all(checks)).flat();
 }
 
 /**
@@ -150,7 +149,8 @@ export async function unusablePins(output, { signal }) {
  * @param {any} metric
  * @param {any} format
  */
-function uniformsOf(all, metric, format) {
+async function uniformsOf(all, metric, format) {
+  const zp = await library();
   /** @type {Map<string, any[]>} */
   const byName = new Map();
   for (const row of all.rows) byName.set(row.name, [...(byName.get(row.name) ?? []), row]);
@@ -158,15 +158,16 @@ function uniformsOf(all, metric, format) {
   for (const each of byName.values()) (each.length > 1 ? weights : kept).push(each);
   const schemes = new Set(weights.flat().map(({ scheme }) => scheme));
   schemes.delete("keep");
-  return [...schemes].flatMap((name) => {
+  const uniforms = Array.from(schemes, async (name) => {
     const own = weights.flatMap((each) => each.filter(({ scheme }) => scheme === name));
     if (own.length < weights.length) return [];
     const only = { ...all, rows: [...own, ...kept.flat()] };
-    const uniform = plan(only, { ratio: Number.MAX_VALUE, metric, format });
+    const uniform = await zp.plan(only, { ratio: Number.MAX_VALUE, metric, format });
     // A scheme that the target cannot hold leaves weights as they are.
     if (own.some((row) => uniform.schemes[row.name] !== name)) return [];
-    return [{ name, bytes: uniform.fileBytes, error: uniform.error }];
+    return [{ name, bytes: uniform.fileBytes ?? uniform.bytes, error: uniform.error }];
   });
+  return (await Promise.all(uniforms)).flat();
 }
 
 /**
@@ -185,16 +186,16 @@ function estimateOf(all, metric) {
  * The plan of least error whose file has so many bytes at most, what its error is estimated from, and the files that
  * the writer makes of it, with their sizes.
  * @param {Output & { bytes: number }} output
- * @param {Context} context
  */
-export async function planFor({ bytes, ...output }, { signal }) {
-  const all = await storedFor(output, signal);
+export async function planFor({ bytes, ...output }) {
+  const zp = await library();
+  const all = await storedFor(output);
   const { format, target, pins } = output;
-  const planned = plan(all, { bytes, pin: patternsOf(pins), format });
-  const options = { format, signal, ...(target && { target }) };
-  const { files } = await quantizeModel(opened(), planned, options);
+  const planned = await zp.plan(all, { bytes, pin: patternsOf(pins), format });
+  const options = { format, ...(target && { target }) };
+  const { files } = await zp.quantizeModel(opened(), planned, options);
   return {
-    plan: planned,
+    plan: { ...planned, fileBytes: planned.fileBytes ?? planned.bytes },
     files: files.map(({ name, size }) => ({ name, size })),
     estimate: estimateOf(all.rows, planned.metric),
   };

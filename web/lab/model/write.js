@@ -1,36 +1,40 @@
 // Writes the quantized files, then reads them again and compares them with the model.
 
-import { quantizeModel } from "zeropoint/models";
+import { startCalls } from "../../shell/calls/client.js";
+import { library } from "../../shell/library.js";
+import engineUrl from "./engine-worker.js?worker&url";
 import { feeds, opened } from "./opened.js";
 import { sinkOf } from "./sinks.js";
 import { verify } from "./verify.js";
 
-/** @typedef {import("../../shell/calls/serve.js").Context} Context */
+/** @typedef {import("../show/progress.js").Run} Run */
 
 /**
  * Writes the quantized files, then reads them again and compares them with the model.
  * @param {{ choice: any, format?: string, target?: string, runs?: boolean, handles?: FileSystemFileHandle[] }} argument
  *   choice: a scheme or a plan; runs: whether to run both models in ONNX Runtime Web; handles: where to write, in the
  *   order of the files; default: the private file system
- * @param {Context} context
+ * @param {Run} run
  */
-export async function quantize({ choice, format, target, runs, handles }, context) {
-  const { signal, report } = context;
+export async function quantize({ choice, format, target, runs, handles }, run) {
+  const { signal, onProgress } = run;
+  const zp = await library();
   const source = opened();
-  const outputs = /** @type {{ format?: any, target?: string }} */ ({ format, target });
-  if (!format) delete outputs.format;
-  if (!target) delete outputs.target;
-  const options = { signal, ...outputs, ...(runs && (await runOptions())) };
-  const result = await quantizeModel(source, choice, {
-    ...options,
-    onProgress: (/** @type {any} */ progress) => report({ progress }),
-  });
+  const engine = runs ? startCalls(engineUrl, "engine", () => {}) : undefined;
+  const options = {
+    signal,
+    ...(format && { format: /** @type {any} */ (format) }),
+    ...(target && { target }),
+    ...(engine && { verifyWith: sessionsOf(engine), verifyInputs: Object.fromEntries(feeds) }),
+    onProgress,
+  };
+  const result = await zp.quantizeModel(source, choice, options).finally(() => engine?.end());
   /** @type {File[]} */
   const written = [];
   for (const [i, file] of result.files.entries()) {
-    written.push(await write(file, handles?.[i], context));
+    written.push(await write(file, handles?.[i], run));
   }
-  const verified = await verify(source, written, result.report.rows, context);
+  const verified = await verify(zp, source, written, result.report.rows, run);
   const inputs = runs ? [...feeds.keys()] : [];
   const names = written.map(({ name }) => name);
   // Files whose place the reader did not choose are downloaded from the private file system.
@@ -38,25 +42,33 @@ export async function quantize({ choice, format, target, runs, handles }, contex
   return { report: result.report, verified, inputs, names, files };
 }
 
-/** Both models in ONNX Runtime Web, on the inputs that were given. */
-async function runOptions() {
-  const { createSession, runtimeTensor } = await import("./run-onnx.js");
-  const entries = Array.from(feeds, ([name, feed]) => [name, runtimeTensor(feed)]);
-  return { verifyWith: createSession, verifyInputs: Object.fromEntries(entries) };
+/**
+ * Sessions of an engine in a worker of its own.
+ * @param {ReturnType<typeof startCalls>} engine
+ * @returns {any}
+ */
+function sessionsOf({ call }) {
+  return async (/** @type {Uint8Array} */ bytes, /** @type {object} */ options) => {
+    const id = await call("create", { bytes, options }, [bytes.buffer]);
+    return {
+      run: (/** @type {object} */ given) => call("run", { id, feeds: given }),
+      release: () => call("release", { id }),
+    };
+  };
 }
 
 /**
  * Writes a file, chunk by chunk.
  * @param {{ name: string, size: number, stream(): ReadableStream<Uint8Array> }} file
  * @param {FileSystemFileHandle | undefined} chosen
- * @param {Context} context
+ * @param {Run} run
  */
-async function write(file, chosen, { signal, ready }) {
+async function write(file, chosen, { signal, pause }) {
   const sink = await sinkOf(file, chosen);
   const chunks = file.stream().getReader();
   try {
     for (;;) {
-      await ready();
+      await pause.ready();
       signal.throwIfAborted();
       const { done, value } = await chunks.read();
       if (done) break;
