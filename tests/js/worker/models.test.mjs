@@ -313,6 +313,36 @@ for (const [place, options] of [
       }
     });
 
+    it("sends rows that are made while the next one has to wait", async () => {
+      /** The rows that come before a read waits, which ends when the rows have come. */
+      const before = async ({ openModel, analyze }, wanted) => {
+        const file = longFile(8);
+        const [isWaiting, isEnough] = [deferred(), deferred()];
+        const read = async (offset, length) => {
+          if (offset > file.size / 2) {
+            isWaiting.resolve();
+            await isEnough.promise;
+          }
+          return await file.read(offset, length);
+        };
+        const model = await openModel({ size: file.size, read });
+        const found = [];
+        const all = (async () => {
+          for await (const { name } of analyze(model, { schemes: ["int8-tensor", "int4-g32"] })) {
+            if (found.push(name) === wanted) isEnough.resolve();
+          }
+        })();
+        await isWaiting.promise;
+        const count = found.length;
+        if (wanted === undefined) isEnough.resolve();
+        await all;
+        return count;
+      };
+      const count = await before(models);
+      assert.ok(count >= 6, `${count} rows`);
+      await before(zp, count);
+    });
+
     it("ends later reads by the signal that a model was opened with", async () => {
       const stop = new AbortController();
       const model = await zp.openModel(longFile(8), { signal: stop.signal });

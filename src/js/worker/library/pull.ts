@@ -3,7 +3,7 @@
 /** Rows of one answer, at most. */
 const MOST_ROWS = 64;
 
-/** Milliseconds after which rows are sent, even if there are few. */
+/** Milliseconds after which rows are sent, even if there are few and the next one takes long. */
 const LONGEST_WAIT = 10;
 
 /** One answer: items in their order, and whether they are the last ones. */
@@ -19,8 +19,8 @@ export class Pull {
   readonly #iterator: AsyncIterator<unknown>;
   readonly #most: number;
   readonly #controller: AbortController | undefined;
-  /** An error that came behind items. */
-  #failure: { readonly error: unknown } | undefined;
+  /** The item after those that were sent, which is being made. */
+  #coming: Promise<IteratorResult<unknown>> | undefined;
 
   /**
    * @param most  items of one answer
@@ -40,18 +40,28 @@ export class Pull {
 
   /** The next items: at least one, unless there are no more. */
   async next(): Promise<Pulled> {
-    if (this.#failure !== undefined) throw this.#failure.error;
     const items: unknown[] = [];
-    const begin = performance.now();
+    const end = performance.now() + LONGEST_WAIT;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => {
+        resolve(undefined);
+      }, LONGEST_WAIT);
+    });
     try {
       do {
-        const { done, value } = await this.#iterator.next();
-        if (done === true) return { items, done };
-        items.push(value);
-      } while (items.length < this.#most && performance.now() - begin < LONGEST_WAIT);
-    } catch (error) {
-      if (items.length === 0) throw error;
-      this.#failure = { error };
+        this.#coming ??= this.#iterator.next();
+        // An error stays for the next call, so that the items before it are not lost.
+        const made = this.#coming.catch(() => undefined);
+        const result = await (items.length === 0 ? this.#coming : Promise.race([made, late]));
+        if (result === undefined) break;
+        this.#coming = undefined;
+        if (result.done === true) return { items, done: true };
+        items.push(result.value);
+        // The timer of a thread that works without a turn does not come.
+      } while (items.length < this.#most && performance.now() < end);
+    } finally {
+      clearTimeout(timer);
     }
     return { items, done: false };
   }
