@@ -61,15 +61,20 @@ export async function analyzeAll({ names, format, target }, run, { onRow, onSamp
         return pause.ready();
       },
     };
-    const fresh = new Set();
+    /** Rows of the weight that comes: they replace those of the sample when all are there. @type {any[]} */
+    let fresh = [];
+    const keep = () => fresh.length > 0 && rows.set(fresh[0].name, fresh);
     for await (const row of zp.analyze(opened(), options)) {
       onRow(row);
       await pause.ready();
       signal.throwIfAborted();
-      if (!fresh.has(row.name)) rows.set(row.name, []);
-      fresh.add(row.name);
-      rows.get(row.name)?.push(row);
+      if (row.name !== fresh[0]?.name) {
+        keep();
+        fresh = [];
+      }
+      fresh.push(row);
     }
+    keep();
     if (isSample) onSampled();
   }
 }
