@@ -224,6 +224,78 @@ const OTHERS = {
     ["m.embedding", "F8_E4M3", [64, 96], Uint8Array],
     ["m.scale", "F32", [64], Float32Array],
   ],
+  "a float8 matrix and a scale by a short name": [
+    ["l.w", "F8_E4M3", [64, 96], Uint8Array],
+    ["l.w_s", "F32", [64], Float32Array],
+  ],
+  "a float8 matrix at the root, and s": [
+    ["w", "F8_E4M3", [64, 96], Uint8Array],
+    ["s", "F32", [64], Float32Array],
+  ],
+  "an int8 matrix and numbers of its rows": [
+    ["l.kernel", "I8", [64, 96], Int8Array],
+    ["l.step", "F32", [64], Float32Array],
+  ],
+  "an int8 table and the ranges of its rows": [
+    ["wte", "I8", [64, 96], Int8Array],
+    ["wte_range", "F32", [64, 2], Float32Array],
+  ],
+  "a scale below its matrix": [
+    ["l.weight", "F8_E4M3", [64, 96], Uint8Array],
+    ["l.weight.s", "F32", [], Float32Array],
+  ],
+  "scales in a module of their own": [
+    ["layers.0.w", "F8_E4M3", [64, 96], Uint8Array],
+    ["layers.0.scales.w", "F32", [1], Float32Array],
+  ],
+  "a tree of values and one of scales": [
+    ["params.l.kernel", "I8", [64, 96], Int8Array],
+    ["quant_params.l.kernel", "F32", [96], Float32Array],
+  ],
+  "a scale named before its module": [
+    ["a.qkv.weight", "F8_E4M3", [64, 96], Uint8Array],
+    ["a.scale_qkv", "F32", [], Float32Array],
+  ],
+  "names with slashes": [
+    ["l/w", "F8_E4M3", [64, 96], Uint8Array],
+    ["l/scale", "F32", [96], Float32Array],
+  ],
+  "zero points by a short name": [
+    ["l.kernel", "U8", [64, 48], Uint8Array],
+    ["l.kernel_zp", "U8", [64, 1], Uint8Array],
+  ],
+  marlin: [
+    ["m.B", "I32", [8, 128], Int32Array],
+    ["m.s", "F16", [1, 64], Uint16Array],
+  ],
+  "sparse marlin": [
+    ["m.B_meta", "I16", [64, 4], Int16Array],
+    ["m.s", "F16", [1, 64], Uint16Array],
+  ],
+  spqr: [
+    ["m.dense_weights", "I64", [64, 6], BigInt64Array],
+    ["m.in_perm", "U16", [96], Uint16Array],
+  ],
+  "vptq without scales": [
+    ["m.indices", "I32", [1, 64, 20], Int32Array],
+    ["m.centroids.weight", "F16", [1, 256], Uint16Array],
+  ],
+  aqt: [
+    ["m.frozen.qvalue", "I8", [64, 96], Int8Array],
+    ["m.frozen.scale.0", "F32", [1, 96], Float32Array],
+  ],
+  "rwkv runner": [
+    ["att.key", "U8", [64, 96], Uint8Array],
+    ["att.key_mx", "F16", [64], Uint16Array],
+  ],
+  "a bias of integers": [
+    ["m.bias", "I8", [64], Int8Array],
+    ["m.a", "F32", [], Float32Array],
+  ],
+  "w4afp8 of SGLang, two codes in a byte": [
+    ["m.weight", "I8", [256, 128], Int8Array],
+    ["m.weight_scale_inv", "BF16", [256, 2], Uint16Array],
+  ],
   svdquant: [
     ["m.qweight", "I8", [64, 48], Int8Array],
     ["m.wscales", "BF16", [2, 64], Uint16Array],
@@ -265,6 +337,13 @@ describe("a configuration that names another form of a known layout", () => {
     const packed = (name) => ({ quantization_config: { ...method, packing_format: name } });
     const own = await (await open(parts, packed("auto_round:gptqmodel"))).read("m.weight");
     const minus = await (await open(parts, packed("auto_round:auto_gptq"))).read("m.weight");
+    const plain = await (await open(parts, packed("auto_round"))).read("m.weight");
+    assert.deepEqual(plain.data, own.data);
+    const unnamed = { quantization_config: { ...method, quant_method: "auto_round" } };
+    const older = { ...method, quant_method: "intel/auto-round", backend: "auto_round:gptq:x" };
+    for (const config of [unnamed, packed("auto"), { quantization_config: older }]) {
+      assert.deepEqual((await (await open(parts, config)).read("m.weight")).data, minus.data);
+    }
     const [, , scales] = parts["m.scales"];
     const [, , words] = parts["m.qweight"];
     for (const [row, column] of [
@@ -280,7 +359,13 @@ describe("a configuration that names another form of a known layout", () => {
   });
 
   const gptq = { quant_method: "gptq", bits: 4, group_size: 32, is_marlin_format: true };
+  const round = { quant_method: "auto-round", bits: 4 };
   for (const [name, tensors, config] of [
+    ...["auto_round:marlin", "auto_round:exllamav2"].map((packing_format) => [
+      `AutoRound's packing ${packing_format}`,
+      parts,
+      { quantization_config: { ...round, packing_format } },
+    ]),
     ["is_marlin_format of GPTQ", parts, { quantization_config: gptq }],
     ...["gemv", "gemv_fast", "marlin"].map((version) => [
       `${version} of GPTQModel's AWQ`,
@@ -292,7 +377,7 @@ describe("a configuration that names another form of a known layout", () => {
     it(`is refused: ${name}`, async () => {
       const model = await open(tensors, config);
       const [codes] = Object.keys(tensors);
-      const expected = /marlin|gemv|mxfp3/;
+      const expected = /marlin|gemv|mxfp3|exllamav2/;
       await rejects(model.read(codes), RangeError, "ZP_UNSUPPORTED_FILE", expected);
     });
   }
@@ -318,10 +403,76 @@ describe("ordinary models", () => {
     for (const { layout } of model.tensors.values()) assert.equal(layout, undefined);
   });
 
+  it("of float8 and of masks are read beside their biases and other weights", async () => {
+    const float8 = (...shape) => ["F8_E4M3", shape, bytes(shape.reduce((a, b) => a * b))];
+    const float = (...shape) => [
+      "F32",
+      shape,
+      ramp(
+        shape.reduce((a, b) => a * b, 1),
+        1,
+        0,
+      ),
+    ];
+    const model = await open({
+      ...{ "a.qkv.weight": float8(96, 64), "a.qkv.bias": float8(96), "a.norm.scale": float(64) },
+      ...{ "n.norm.scale": float8(64), "n.norm.bias": float8(64), "o.weight": float8(64, 64) },
+      ...{ "o.bias": float(64), "c.text_projection": float8(64, 64), "c.logit_scale": float() },
+      ...{ "t.0.scale_shift_table": float(6, 64), "t.0.q.weight": float8(64, 64) },
+      ...{ "v.quant_conv.weight": float(8, 8, 1, 1), "v.x.weight": float8(64, 64) },
+      ...{ pos_embed: float8(1, 64, 64), cls_token: float(1, 1, 64) },
+      ...{ "h.attn.bias": ["U8", [1, 1, 64, 64], bytes(4096)], "h.attn.masked_bias": float() },
+      ...{ "i.index": ["U8", [8, 8], bytes(64)], "i.mask": ["U8", [8, 8], bytes(64)] },
+    });
+    for (const [name, { layout }] of model.tensors) {
+      assert.equal(layout, undefined, name);
+      await model.read(name);
+    }
+  });
+
   it("of float8 without any scales are read as they are", async () => {
     const codes = ["F8_E4M3", [2, 2], Uint8Array.of(0x38, 0x40, 0x30, 0xb8)];
     const model = await open({ "a.weight": codes, "a.bias": ["F32", [2], ramp(2, 0, 1)] });
     assert.deepEqual([...(await model.read("a.weight")).data], [1, 2, 0.5, -1]);
+  });
+});
+
+describe("other names of known layouts", () => {
+  it("give the same values: Mistral's scales, gpt-oss's original files, a shape of int32", async () => {
+    const codes = ["F8_E4M3", [64, 96], bytes(6144)];
+    const scale = ["F32", [], ramp(1, 0.25, 0)];
+    const usual = await open({ "m.weight": codes, "m.weight_scale": scale });
+    const own = await open({
+      ...{ "m.weight": codes, "m.qscale_weight": scale, "m.qscale_act": scale },
+    });
+    assert.deepEqual(await own.read("m.weight"), await usual.read("m.weight"));
+    const { files, report } = await quantizeModel(own, "int8-channel", { requantize: true });
+    assert.ok(report.rows.some(({ name }) => name === "m.qscale_act"));
+    const again = await openModel(await collect(files[0].stream()));
+    assert.ok(!again.tensors.has("m.qscale_act"));
+
+    const blocks = ["U8", [2, 3, 2, 16], bytes(192)];
+    const scales = ["U8", [2, 3, 2], bytes(12).map((byte) => 120 + (byte % 8))];
+    const hub = await open({ "m.w_blocks": blocks, "m.w_scales": scales });
+    const original = await open({ "m.w.blocks": blocks, "m.w.scales": scales });
+    assert.deepEqual(await original.read("m.w"), await hub.read("m.w"));
+
+    const packed = ["I32", [4, 8], Int32Array.from({ length: 32 }, (_, i) => i * 2654435761)];
+    const groups = ["F32", [4, 2], ramp(8, 0.5, 0.01)];
+    const opened = [BigInt64Array.of(4n, 64n), Int32Array.of(4, 64)].map((lengths, i) =>
+      open({
+        ...{ "m.weight_packed": packed, "m.weight_scale": groups },
+        "m.weight_shape": [["I64", "I32"][i], [2], lengths],
+      }),
+    );
+    const [long, short] = await Promise.all(opened);
+    assert.deepEqual(await short.read("m.weight"), await long.read("m.weight"));
+    // Row by row.
+    const again8 = async (model) => {
+      const result = await quantizeModel(model, "int8-channel", { requantize: true });
+      return await collect(result.files[0].stream());
+    };
+    assert.deepEqual(await again8(short), await again8(long));
   });
 });
 

@@ -363,12 +363,12 @@ function quantizedNotes(
   }
   if (kept > 0 && choice.kind === "uniform") {
     notes.push(
-      `${count(kept)} of the model are quantized already and not quantized again; requantize: true does that`,
+      `${count(kept)} of the model ${kept === 1 ? "is" : "are"} quantized already and not quantized again; requantize: true does that`,
     );
   }
   if (kept < own.length) {
     notes.push(
-      `${count(own.length - kept)} of the model were quantized before: their values are rounded twice, and errors are those of the second rounding alone`,
+      `${count(own.length - kept)} of the model ${own.length - kept === 1 ? "was" : "were"} quantized before: the values are rounded twice, and errors are those of the second rounding alone`,
     );
   }
   return notes;

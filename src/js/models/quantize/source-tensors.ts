@@ -3,7 +3,7 @@
 import { fieldOf } from "../../base/fields.js";
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
 import { writeJson } from "../../formats/json.js";
-import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/unclaimed.js";
+import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/neighbours.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
 import { type ModelTensor, weightsOf } from "../open/model.js";

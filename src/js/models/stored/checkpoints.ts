@@ -6,7 +6,7 @@ import type { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
 import { findBlockWeights } from "../../formats/layouts/checkpoints/bitsandbytes.js";
-import { packingOf } from "../../formats/layouts/checkpoints/compressed.js";
+import { lengthsOf, packingOf } from "../../formats/layouts/checkpoints/compressed.js";
 import {
   describeQuantization,
   NO_CONFIG,
@@ -154,7 +154,10 @@ export async function findCheckpointWeights(
     const marker = parts.marker === undefined ? undefined : small.get(part(parts.marker));
     const own = marker === undefined ? markers.get(module) : markerIn(marker);
     const info = infoOf(parts, files);
-    const given = parts.shape === undefined ? undefined : lengthsIn(small.get(part(parts.shape)));
+    const given =
+      parts.shape === undefined
+        ? undefined
+        : lengthsIn(part(parts.shape), small.get(part(parts.shape)));
     const hasMarker = parts.marker !== undefined || markers.has(module);
     if (layout === "mlx" && config === undefined) noted.set(parts.packed, MLX_FORMS);
     claim(parts, () => {
@@ -188,10 +191,10 @@ const infoOf = (
     Object.entries(parts).map(([role, name]) => [role, files.get(name) as FileTensor]),
   );
 
-/** The lengths that a tensor of int64 holds. */
-function lengthsIn(bytes: Uint8Array | undefined): number[] | undefined {
-  if (bytes?.length !== 16) return undefined;
-  return Array.from(new BigInt64Array(bytes.slice().buffer), Number);
+/** The two lengths that the tensor of a shape holds. */
+function lengthsIn(tensor: FileTensor, bytes: Uint8Array | undefined): number[] | undefined {
+  const isShape = ["int64", "int32"].includes(tensor.dtype) && sizeOf(tensor.shape) === 2;
+  return bytes && isShape ? lengthsOf(partOf(tensor, bytes)) : undefined;
 }
 
 function storedOf(
@@ -298,8 +301,10 @@ function windowOf(
       for (const [role, tensor] of Object.entries(info)) {
         const { name, dtype, byteLength } = tensor;
         if (role === "shape") {
-          const lengths = BigInt64Array.of(BigInt((end - first) / columns), BigInt(columns));
-          parts[role] = partOf(tensor, new Uint8Array(lengths.buffer));
+          const lengths = [(end - first) / columns, columns];
+          const array =
+            dtype === "int32" ? Int32Array.from(lengths) : BigInt64Array.from(lengths, BigInt);
+          parts[role] = partOf(tensor, new Uint8Array(array.buffer));
           continue;
         }
         const own =

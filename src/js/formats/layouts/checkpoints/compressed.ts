@@ -38,6 +38,14 @@ export function packingOf(
   return packingIn(known) ?? packingIn([4, 8, 2, 1, 3, 5, 6, 7]);
 }
 
+/** The lengths that weight_shape holds, of int64 or, as some writers have it, int32. */
+export function lengthsOf(part: StoredPart): number[] {
+  const buffer = part.bytes.slice().buffer;
+  if (part.dtype === "int64") return Array.from(new BigInt64Array(buffer), Number);
+  if (part.dtype === "int32") return Array.from(new Int32Array(buffer));
+  throw misfit(part, "int64 or int32", part.dtype);
+}
+
 /** Unpacks rows, packed or plain. */
 export function unpackRows(
   { packed, codes: plain, scale, shape: given, zeroPoint, groupIndex }: StoredParts,
@@ -51,8 +59,7 @@ export function unpackRows(
     shape = plain.shape;
     codes = new Int8Array(plain.bytes.slice().buffer);
   } else {
-    if (given.dtype !== "int64") throw misfit(given, "int64", given.dtype);
-    shape = Array.from(new BigInt64Array(given.bytes.slice().buffer), Number);
+    shape = lengthsOf(given);
     const [rows, columns] = shape;
     if (shape.length !== 2 || !shape.every(Number.isSafeInteger) || rows !== packed.shape[0]) {
       throw misfit(given, `the shape of codes in words ${textOf(packed.shape)}`, textOf(shape));

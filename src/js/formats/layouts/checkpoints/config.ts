@@ -71,7 +71,16 @@ export const METHODS: readonly string[] = [
     "modelopt_fp4",
     "quark",
   ],
-  ...["mxfp4", "mxfp8", "nvfp4", "int8", "bitsandbytes", "auto-round", "intel/auto-round"],
+  ...[
+    "mxfp4",
+    "mxfp8",
+    "nvfp4",
+    "int8",
+    "bitsandbytes",
+    "auto-round",
+    "intel/auto-round",
+    "auto_round",
+  ],
   ...[
     "mxfp4_pack_quantized",
     "finegrained_fp8",
@@ -186,6 +195,18 @@ export function moduleForm(
   return alike.length === 1 ? alike[0][1] : undefined;
 }
 
+/** Whether a method is AutoRound's, by one of its names. */
+const isAutoRound = (method: string | undefined): boolean => /auto[-_]round$/.test(method ?? "");
+
+/**
+ * The packing of AutoRound, which older files name by the backend.
+ * Source: AutoRound 0.9, backend.py and convert_model.py. "auto_round:auto_gptq" is its default.
+ */
+function packingFormatOf({ packing_format: packing, backend }: Record<string, unknown>): string {
+  const given = packing ?? backend ?? "auto";
+  return given === "auto" ? "auto_round:auto_gptq" : String(given);
+}
+
 /** Reasons for which the layout of a known method is not read. */
 function refusalOf(
   method: string | undefined,
@@ -202,10 +223,9 @@ function refusalOf(
   for (const version of method === "awq" ? [text("version"), format ?? ""] : [])
     if (!/^(gemm)?$/i.test(version)) return `awq of version ${version}`;
   if (given.is_marlin_format === true) return "gptq of format marlin";
-  const packing = text("packing_format");
-  if (/auto-round$/.test(method ?? "") && !/gptq|awq|compressed|llm_compressor|fp8/.test(packing)) {
+  const packing = packingFormatOf(given);
+  if (isAutoRound(method) && !/llm_compressor|compressed|fp8/.test(packing))
     return `auto-round of packing_format ${JSON.stringify(packing)}`;
-  }
   if (method !== "gptq") return undefined;
   if (format !== undefined && !["gptq", "gptq_v2"].includes(format))
     return `gptq of format ${format}`;
@@ -229,12 +249,10 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
   const named = typeof given.quant_method === "string" ? given.quant_method : undefined;
   const text = (key: string): string | undefined =>
     typeof given[key] === "string" ? (given[key] as string) : undefined;
-  const packing = text("packing_format") ?? "";
-  const method = /auto-round$/.test(named ?? "")
-    ? (/gptq/.test(packing) && "gptq") || (/awq/.test(packing) && "awq") || named
-    : named;
+  const packing = isAutoRound(named) ? packingFormatOf(given) : "";
   // AutoRound's own format has zero points as they are, its "auto_gptq" those minus 1.
-  const isPlainZero = method === "gptq" && packing === "auto_round:gptqmodel";
+  const isPlainZero = ["auto_round", "auto_round:gptqmodel"].includes(packing);
+  const method = isPlainZero || /gptq/.test(packing) ? "gptq" : /awq/.test(packing) ? "awq" : named;
   const checkpointFormat =
     text("checkpoint_format") ?? text("format") ?? (isPlainZero ? "gptq_v2" : undefined);
   const bits = new Set<number>();

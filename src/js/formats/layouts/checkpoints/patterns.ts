@@ -36,6 +36,8 @@ const PATTERNS: readonly {
   readonly dtype: FileDType | readonly FileDType[];
   readonly needed: Readonly<Record<string, string>>;
   readonly optional: Readonly<Record<string, string>>;
+  /** Whether a scale for each row, or for groups of it, makes it another layout. */
+  readonly hasRowsInBlocks?: boolean;
   /** The name of a tensor that makes it another layout. */
   readonly without?: string;
   /** Numbers of axes that the first may have. Default: 2. */
@@ -56,6 +58,8 @@ const PATTERNS: readonly {
   {
     layout: "int8",
     dtype: "int8",
+    // Groups of rows of this name are those of SGLang's w4afp8, with two codes of 4 bits in a byte.
+    hasRowsInBlocks: true,
     needed: { codes: "weight", scale: "weight_scale_inv" },
     optional: {},
   },
@@ -125,6 +129,13 @@ const PATTERNS: readonly {
     optional: {},
   },
   {
+    // Mistral's own files.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "qscale_weight" },
+    optional: {},
+  },
+  {
     layout: "float4",
     dtype: "uint8",
     needed: { codes: "weight_packed", scale: "weight_scale" },
@@ -154,6 +165,14 @@ const PATTERNS: readonly {
     ranks: [4],
   },
   {
+    // The same of its original files.
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: ".blocks", scale: ".scales" },
+    optional: {},
+    ranks: [4],
+  },
+  {
     // ModelOpt's NVFP4.
     layout: "float4",
     dtype: "uint8",
@@ -177,7 +196,7 @@ export const LAYOUT_NAMES: readonly LayoutName[] = [
 
 /** The names of codes, in their module, that no tensor of numbers has. */
 export const CODE_NAMES =
-  /^(weight_(packed|q|int|codes)|packed_weight|qweight|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$|(^|[_:])qdata$/;
+  /^(weight_(packed|q|int|codes)|packed_weight|dense_weights|qweight|qzeros|qvalues?|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$|(^|[_:])qdata$/;
 
 /** The same, of names that tensors of floats have, too. */
 export const INNER_CODE_NAMES = /^(_data|_packed_params|int_data|float8_data)$/;
@@ -193,7 +212,8 @@ export function findQuantizedWeights(
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
     const own: QuantizedWeight[] = [];
-    for (const { layout, dtype: each, needed, optional, without, ranks = [2] } of PATTERNS) {
+    for (const pattern of PATTERNS) {
+      const { layout, dtype: each, needed, optional, without, ranks = [2] } = pattern;
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
       if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
@@ -202,6 +222,8 @@ export function findQuantizedWeights(
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
       if (without !== undefined && tensors.has(module + without)) continue;
+      const scaleRows = tensors.get(module + needed.scale)?.shape[0];
+      if (pattern.hasRowsInBlocks && scaleRows === shape[0]) continue;
       const marked = first === "weight" ? { ...optional, marker: "comfy_quant" } : optional;
       const present = [...Object.entries(needed), ...Object.entries(marked).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
@@ -220,7 +242,7 @@ export function findQuantizedWeights(
 }
 
 /** Whether a name in a pattern is an ending of the weight's own name, not a name within its module. */
-const isEnding = (name: string): boolean => name === "" || name.startsWith("_");
+const isEnding = (name: string): boolean => /^([._]|$)/.test(name);
 
 /**
  * The beginning of a tensor's name, which those of the weight's other parts have, too.

@@ -5,6 +5,16 @@ import type { Budget } from "../../budget.js";
 import type { FileDType } from "../../dtypes.js";
 import type { TensorInfo } from "../unpack.js";
 import type { QuantizationConfig } from "./config.js";
+import {
+  INTEGERS,
+  isCodes,
+  Neighbours,
+  OF_ACTIVATIONS,
+  OF_CODES,
+  SMALL_FLOATS,
+  splitName,
+} from "./neighbours.js";
+import { sizeOf } from "./parts.js";
 import { CODE_NAMES, FLOATS8, INNER_CODE_NAMES } from "./patterns.js";
 
 /** The names of tensors of a weight that a layout claims; the first is that of its codes. */
@@ -22,33 +32,17 @@ export interface Unclaimed {
   readonly dropped: ReadonlySet<Claim>;
 }
 
-const INTEGERS: readonly FileDType[] = [
-  ...(["int8", "uint8", "int16", "uint16", "int32", "uint32"] as const),
-];
-const SMALL_FLOATS: readonly FileDType[] = [
-  ...FLOATS8,
-  ...(["float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"] as const),
-];
-
-const isCodes = (dtype: FileDType): boolean =>
-  INTEGERS.includes(dtype) || SMALL_FLOATS.includes(dtype);
-
-/** Names of what belongs to codes. */
-const OF_CODES =
-  /scale|absmax|amax|zero|quant|codebook|scb$|g_idx|biases$|offset|lut$|qmap|permute|_perm$/i;
-
-/** Names of what belongs to the activations of a module, not to its weight. */
-const OF_ACTIVATIONS =
-  /^((input|output|act|activation|[qkv]|kv|[qkv]_proj|prob|bmm\w*)_(scale|zero|global_scale|amax)\w*|scale_input|scale_output)$/i;
-
-/** Whether a name within a module is that of a scale, or another number, of its activations. */
-export const isOfActivations = (name: string): boolean => OF_ACTIVATIONS.test(name);
-
 /** Names of codes that have a module of their own, in which everything belongs to them. */
 const ALONE = ["weight", "weight_packed", "qweight"];
 
 /** Names of ordinary tensors in the module of a weight. */
-const ORDINARY = /(^|_)bias$|^running_(mean|var)$|^num_batches_tracked$/;
+const ORDINARY = /(^|_)bias$|^running_(mean|var)$|^num_batches_tracked$|^logit_scale$/;
+
+/** Short names of scales, which are of floats if their sizes fit. */
+const SHORT = /^(s|sc|scl|sf|ws|d|step|delta|mult|multiplier|factor|mag|inv|rcp|range|max)$/;
+
+/** The largest module whose tensors are compared by their sizes: that of a layer has few. */
+const MOST_OF_LAYER = 16;
 
 /** Names beside a weight that only quantizers use. */
 const CERTAIN =
@@ -63,80 +57,18 @@ const FILE_MARKER = /(^|\.)scaled_fp8$/;
 /** Tensors that hold text or a table about others. */
 const MARKS = /\.(comfy_quant|quant_map|nested_quant_map|quant_state\.\w+|weight_format)$/;
 
-/** What a name is called within its module, and the module. */
-export function splitName(name: string): [module: string, own: string] {
-  const dot = name.lastIndexOf(".");
-  return [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)];
+const isOrdinary = (text: string): boolean => ORDINARY.test(text) || OF_ACTIVATIONS.test(text);
+
+/** Whether a tensor of floats may scale codes by its size: a divisor of theirs. */
+function isScaleBySize(other: TensorInfo | undefined, { shape }: TensorInfo): boolean {
+  if (other === undefined || shape.length < 2 || !SCALE_DTYPES.includes(other.dtype)) return false;
+  const [size, count] = [sizeOf(shape), sizeOf(other.shape)];
+  return count > 0 && count < size && size % count === 0;
 }
 
-/** Names of tensors by what they stand beside. */
-class Neighbours {
-  readonly #inModule = new Map<string, string[]>();
-  /** Those of a module that belong to codes by their names. */
-  readonly #ofCodes = new Map<string, string[]>();
-  /** Names that go on after a dot, by the name of a tensor. */
-  readonly #below = new Map<string, string[]>();
-  /**
-   * Names outside of a module that belong to its codes, by the name of these: "a.q_scale", and "scales.a.q.weight" in a tree
-   * of scales, for "a.q.weight".
-   */
-  readonly #outside = new Map<string, string[]>();
-
-  constructor(tensors: ReadonlyMap<string, TensorInfo>) {
-    for (const name of tensors.keys()) {
-      const [module, own] = splitName(name);
-      add(this.#inModule, module, name);
-      if (OF_CODES.test(own)) add(this.#ofCodes, module, name);
-      for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
-        const above = name.slice(0, dot);
-        if (tensors.has(above)) add(this.#below, above, name);
-      }
-      for (const codes of codesInside(name))
-        if (tensors.has(codes)) add(this.#outside, codes, name);
-    }
-  }
-
-  /** Names of the same module. */
-  beside(name: string): readonly string[] {
-    return this.#inModule.get(splitName(name)[0]) ?? [];
-  }
-
-  /** Names of the same module that belong to codes. */
-  ofCodesBeside(name: string): readonly string[] {
-    return this.#ofCodes.get(splitName(name)[0]) ?? [];
-  }
-
-  below(name: string): readonly string[] {
-    return this.#below.get(name) ?? [];
-  }
-
-  outside(name: string): readonly string[] {
-    return this.#outside.get(name) ?? [];
-  }
-}
-
-/** The longest name that is compared with names of modules. */
-const MOST_LETTERS = 256;
-
-/** Names of codes that a tensor may belong to, which is not in their module. */
-function* codesInside(name: string): Generator<string> {
-  const [tree] = name.split(".", 1);
-  if (OF_CODES.test(tree)) yield name.slice(tree.length + 1);
-  const [, own] = splitName(name);
-  if (own.length > MOST_LETTERS || !OF_CODES.test(own)) return;
-  const start = name.length - own.length;
-  for (let at = own.indexOf("_"); at > 0; at = own.indexOf("_", at + 1)) {
-    const rest = own.slice(at + 1);
-    if (OF_CODES.test(rest) && !OF_ACTIVATIONS.test(rest))
-      yield `${name.slice(0, start + at)}.weight`;
-  }
-}
-
-function add(lists: Map<string, string[]>, key: string, value: string): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
-}
+const SCALE_DTYPES: readonly FileDType[] = [
+  ...(["float64", "float32", "float16", "bfloat16", "float8_e8m0fnu"] as const),
+];
 
 /**
  * Finds what no layout claims.
@@ -159,8 +91,9 @@ export function findUnclaimed(
   const isFree = (name: string): boolean => !claimed.has(name) && !FILE_MARKER.test(name);
 
   /** Names beside a tensor of codes that are none of its activations' and nobody's parts. */
-  function companionsOf(name: string, { dtype }: TensorInfo, isOfLayout: boolean): string[] {
-    const [, own] = splitName(name);
+  function companionsOf(name: string, info: TensorInfo, isOfLayout: boolean): string[] {
+    const { dtype } = info;
+    const [module, own] = splitName(name);
     const below = neighbours.below(name).filter(isFree);
     // Names of a module that may have any number of tensors are compared with those alone that can belong to codes.
     let near: readonly string[] = [];
@@ -177,12 +110,32 @@ export function findUnclaimed(
       const goesOn = text.startsWith(`${own}_`) && !ORDINARY.test(text);
       const isSmall = SMALL_FLOATS.includes(dtype);
       if (goesOn && isOfCodes(text.slice(own.length))) return true;
-      if (isSmall && !SCALES.test(own) && SCALES.test(text)) return !isOfLayout;
-      return !isOfLayout && INTEGERS.includes(dtype) && name.includes(".") && isOfCodes(text);
+      const isScaled = isSmall && !SCALES.test(own) && !ORDINARY.test(own);
+      if (isScaled && SCALES.test(text)) return !isOfLayout;
+      return !isOfLayout && INTEGERS.includes(dtype) && module !== "" && isOfCodes(text);
     });
+    const byName = beside.map(([other]) => other);
     const isMark = (other: string): boolean => OF_CODES.test(other.slice(name.length));
-    const outside = !isOfLayout && isCodes(dtype) ? neighbours.outside(name).filter(isFree) : [];
-    return [...below.filter(isMark), ...beside.map(([other]) => other), ...outside];
+    if (!isCodes(dtype)) return [...below.filter(isMark), ...byName];
+    const fits = (other: string): boolean => isScaleBySize(tensors.get(other), info);
+    const after = neighbours
+      .after(name)
+      .filter((other) => isFree(other) && !isOrdinary(splitName(other)[1]) && fits(other));
+    const marks = below.filter((other) => isMark(other) || fits(other));
+    if (isOfLayout) return [...new Set([...marks, ...byName, ...after])];
+    const outside = neighbours.outside(name).filter(isFree);
+    const inTrees = neighbours.inTrees(name).filter((other) => isFree(other) && fits(other));
+    const layer = neighbours.beside(name);
+    const bySize = (layer.length <= MOST_OF_LAYER ? layer : []).filter((other) => {
+      const [, text] = splitName(other);
+      if (other === name || !isFree(other) || isOrdinary(text) || !fits(other)) return false;
+      // Names at the root are no layer's: they may be of anything.
+      if (SHORT.test(text)) return true;
+      if (module === "" || INTEGERS.includes(dtype)) return module !== "";
+      const [stem] = /^.*_(?=[^_]*$)/.exec(own) ?? [own];
+      return text.startsWith(stem) || text.endsWith(`_${own}`);
+    });
+    return [...new Set([...marks, ...byName, ...outside, ...after, ...inTrees, ...bySize])];
   }
 
   const dropped = new Set<Claim>();
@@ -210,6 +163,10 @@ export function findUnclaimed(
     if (own === "compressed" && tensors.has(name.replace(/compressed$/, "bitmask"))) {
       return "its bitmask, of sparse weights";
     }
+    const centroids = name.replace(/indices$/, "centroids.weight");
+    if (centroids !== name && tensors.has(centroids)) return centroids;
+    if (/(^|_)bias$/.test(own) && INTEGERS.includes(dtype) && shape.length === 1)
+      return "codes of a bias without scales";
     if (!isWide || !isCodes(dtype)) return undefined;
     if (INNER_CODE_NAMES.test(own)) return "codes without their scales";
     if (config?.refused !== undefined) return config.refused;
