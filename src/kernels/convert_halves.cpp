@@ -10,41 +10,52 @@ namespace {
 
 constexpr std::size_t kLanes = 8;
 
-// Converts n values by steps of kLanes.
-template <typename From, typename To, typename Step>
-void convert(const From* from, std::size_t n, To* to, Step step) {
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) step(from + i, to + i);
-  if (i == n) return;
-  From rest[kLanes] = {};
-  To converted[kLanes];
-  std::memcpy(rest, from + i, (n - i) * sizeof(From));
-  step(rest, converted);
-  std::memcpy(to + i, converted, (n - i) * sizeof(To));
-}
-
 // One loop for both types keeps the download small. A step loads before it stores, so that it may
 // overwrite its own input.
 [[gnu::noinline]] void to_floats(const std::uint16_t* halves, std::size_t n, bool is_bfloat,
                                  float* out) {
-  convert(halves, n, out, [=](const std::uint16_t* from, float* to) {
-    const v128_t eight = wasm_v128_load(from);
-    for (const v128_t four :
-         {wasm_u32x4_extend_low_u16x8(eight), wasm_u32x4_extend_high_u16x8(eight)}) {
-      wasm_v128_store(to, is_bfloat ? bf16_to_f32(four) : f16_to_f32(four));
-      to += 4;
+  for (; n >= kLanes; n -= kLanes, halves += kLanes, out += kLanes) {
+    const v128_t eight = wasm_v128_load(halves);
+    v128_t low = wasm_u32x4_extend_low_u16x8(eight);
+    v128_t high = wasm_u32x4_extend_high_u16x8(eight);
+    if (is_bfloat) {
+      low = bf16_to_f32(low);
+      high = bf16_to_f32(high);
+    } else {
+      low = f16_to_f32(low);
+      high = f16_to_f32(high);
     }
-  });
+    wasm_v128_store(out, low);
+    wasm_v128_store(out + 4, high);
+  }
+  if (n == 0) return;
+  std::uint16_t rest[kLanes] = {};
+  float converted[kLanes];
+  std::memcpy(rest, halves, n * sizeof(std::uint16_t));
+  to_floats(rest, kLanes, is_bfloat, converted);
+  std::memcpy(out, converted, n * sizeof(float));
 }
 
 [[gnu::noinline]] void to_halves(const float* x, std::size_t n, bool is_bfloat,
                                  std::uint16_t* out) {
-  convert(x, n, out, [=](const float* from, std::uint16_t* to) {
-    const v128_t low = wasm_v128_load(from);
-    const v128_t high = wasm_v128_load(from + 4);
-    wasm_v128_store(to, is_bfloat ? wasm_u16x8_narrow_i32x4(f32_to_bf16(low), f32_to_bf16(high))
-                                  : wasm_u16x8_narrow_i32x4(f32_to_f16(low), f32_to_f16(high)));
-  });
+  for (; n >= kLanes; n -= kLanes, x += kLanes, out += kLanes) {
+    v128_t low = wasm_v128_load(x);
+    v128_t high = wasm_v128_load(x + 4);
+    if (is_bfloat) {
+      low = f32_to_bf16(low);
+      high = f32_to_bf16(high);
+    } else {
+      low = f32_to_f16(low);
+      high = f32_to_f16(high);
+    }
+    wasm_v128_store(out, wasm_u16x8_narrow_i32x4(low, high));
+  }
+  if (n == 0) return;
+  float rest[kLanes] = {};
+  std::uint16_t converted[kLanes];
+  std::memcpy(rest, x, n * sizeof(float));
+  to_halves(rest, kLanes, is_bfloat, converted);
+  std::memcpy(out, converted, n * sizeof(std::uint16_t));
 }
 
 }  // namespace
