@@ -10,6 +10,7 @@ export { BlobReader } from "../../dist/models/open/blob-reader.js";
 export { documentOf, weightsOf } from "../../dist/models/open/model.js";
 export { READERS } from "../../dist/models/open/readers.js";
 export { hullsOf } from "../../dist/models/plan/hull.js";
+export { Checksum } from "../../dist/models/quantize/checksum.js";
 export { OUTPUT_FORMATS } from "../../dist/models/quantize/formats.js";
 export { parseFileType } from "../../dist/models/quantize/gguf/file-types.js";
 export { chooseTensorTypes } from "../../dist/models/quantize/gguf/tensor-types.js";

@@ -1,4 +1,4 @@
-// CRC-32, the checksum of zip, and of output files that are made twice.
+// CRC-32, the checksum of zip.
 
 /** Remainders for eight bytes at a time. */
 const CRC = /* @__PURE__ */ (() => {

@@ -2,10 +2,10 @@
 
 import { checkInteger } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
-import { crc32 } from "../../formats/crc32.js";
 import { CHUNK_BYTES } from "../../formats/source.js";
 import { streamOf } from "../byte-stream.js";
 import type { Advance } from "../weights/slabs.js";
+import { Checksum } from "./checksum.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
 
 /** Progress over all files of a job; a file that is streamed again starts again. */
@@ -77,7 +77,7 @@ export const bytesSection = (bytes: Uint8Array): Section => ({
 interface PlacedSection extends Section {
   readonly begin: number;
   readonly end: number;
-  /** CRC-32 of its bytes as a stream gave them last; undefined if none has given all of them. */
+  /** Checksum of its bytes as a stream gave them last; undefined if none has given all of them. */
   streamed: number | undefined;
 }
 
@@ -107,15 +107,15 @@ async function* chunksFrom(
       continue;
     }
     let skipped = Math.max(0, begin - section.begin);
-    let crc = 0;
+    const checksum = new Checksum();
     for await (const chunk of section.chunks(advance)) {
       // Before the reader of the stream may transfer it.
-      crc = crc32(chunk, crc);
+      checksum.add(chunk);
       const from = Math.min(skipped, chunk.length);
       skipped -= from;
       yield new Uint8Array(chunk.subarray(from));
     }
-    section.streamed = crc;
+    section.streamed = checksum.value;
   }
 }
 
@@ -138,8 +138,8 @@ interface Cursor {
   /** Offset of `rest` in the file. */
   at: number;
   rest: Uint8Array;
-  /** CRC-32 of the section's bytes up to the end of `rest`. */
-  crc: number;
+  /** Of the section's bytes up to the end of `rest`. */
+  readonly checksum: Checksum;
 }
 
 /** Random access to an output file, by one read at a time. */
@@ -171,7 +171,7 @@ export class OutputReader {
     if (cursor === undefined || cursor.at > from) {
       await cursor?.chunks.return?.();
       const chunks = section.chunks(() => {})[Symbol.asyncIterator]();
-      cursor = { chunks, at: section.begin, rest: new Uint8Array(0), crc: 0 };
+      cursor = { chunks, at: section.begin, rest: new Uint8Array(0), checksum: new Checksum() };
       this.#cursors.set(section, cursor);
     }
     for (let filled = 0; filled < out.length; ) {
@@ -182,9 +182,9 @@ export class OutputReader {
           throw rangeError("ZP_INVALID_BYTES", this.where, problem);
         }
         cursor.rest = value;
-        cursor.crc = crc32(value, cursor.crc);
+        cursor.checksum.add(value);
         if (cursor.at + value.length === section.end) {
-          const isEqual = cursor.crc === section.streamed;
+          const isEqual = cursor.checksum.value === section.streamed;
           this.#made.set(section, isEqual && this.#made.get(section) !== false);
         }
       }
