@@ -9,9 +9,12 @@ import {
   groupsPerRow,
   type Params,
 } from "../weights/slices.js";
-import { floatsOf, type Values } from "../weights/values.js";
+import { firstOf, floatsOf, type Values } from "../weights/values.js";
 
 type Codes = Uint8Array | Int8Array;
+
+/** Values that are looked at before all others. */
+const FIRST = 4096;
 
 /** Scales above may give values that float16 does not hold, with codes of 8 bits. */
 const LARGE_SCALE = 2 ** 7;
@@ -50,11 +53,27 @@ export class ValueWatch {
 
   /** Whether values that are written with these scales and offsets have to be seen. */
   needs(...numbers: readonly ArrayLike<number>[]): boolean {
-    if (this.isMeasured || !this.#hasWritten) return true;
-    for (const own of numbers) {
-      for (let i = 0; i < own.length; i++) if (!(Math.abs(own[i]) < LARGE_SCALE)) return true;
+    return this.isMeasured || !this.#hasWritten || isAnyLarge(numbers);
+  }
+
+  /**
+   * Takes values, and those that the file has in their place: as few as tell whether all are zero, all if the error is
+   * measured.
+   * @param restore  gives the written values: all, or the first ones
+   * @param numbers  scales and offsets of the values
+   */
+  take(
+    values: Values,
+    restore: (most: number) => Float32Array,
+    ...numbers: readonly ArrayLike<number>[]
+  ): void {
+    if (!this.needs(...numbers)) return;
+    if (!this.isMeasured && !isAnyLarge(numbers)) {
+      const first = restore(FIRST);
+      this.see(firstOf(values, first.length), first);
+      if (this.#hasWritten) return;
     }
-    return false;
+    this.see(values, restore(Infinity));
   }
 
   /** Takes values, and those that the file has in their place. */
@@ -81,6 +100,14 @@ export class ValueWatch {
   }
 }
 
+/** Whether a number is large, infinite or NaN. */
+function isAnyLarge(numbers: readonly ArrayLike<number>[]): boolean {
+  for (const own of numbers) {
+    for (let i = 0; i < own.length; i++) if (!(Math.abs(own[i]) < LARGE_SCALE)) return true;
+  }
+  return false;
+}
+
 /** An encoder whose values are watched. */
 export function watchedEncoder<E extends Encoder | FileEncoder>(encoder: E, watch: ValueWatch): E {
   const restore = fieldOf(encoder as FileEncoder, "restore") ?? restoreLinear;
@@ -89,10 +116,23 @@ export function watchedEncoder<E extends Encoder | FileEncoder>(encoder: E, watc
     encode(values: Values, groups: Groups, params: Params): Codes {
       const codes = encoder.encode(values, groups, params);
       const offsets = params.zero instanceof Float32Array ? [params.zero] : [];
-      if (watch.needs(params.scale, ...offsets)) watch.see(values, restore(codes, groups, params));
+      const restored = (most: number): Float32Array => {
+        if (most >= codes.length) return restore(codes, groups, params);
+        const some = firstGroup(groups, most);
+        return restore(codes.subarray(0, some.columns), some, params);
+      };
+      watch.take(values, restored, params.scale, ...offsets);
       return codes;
     },
   };
+}
+
+/** Values of the first row with one scale, or of the first row if columns have one each. */
+function firstGroup(groups: Groups, most: number): Groups {
+  const { columns, groupSize } = groups;
+  if (fieldOf(groups, "height") !== undefined) return { rows: 1, columns, groupSize, height: 1 };
+  const count = Math.min(columns, groupSize, most);
+  return { rows: 1, columns: count, groupSize: count };
 }
 
 /** (code - zero point) * scale of each value, as `dequantize` has it. */

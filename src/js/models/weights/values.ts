@@ -126,6 +126,13 @@ export function floatsOf(values: Values, out?: Float32Array): Float32Array {
   return decodeValues(Halves.typeOf(values) ?? "float16", bytes, floats);
 }
 
+/** The first of some values, without a copy. */
+export function firstOf(values: Values, count: number): Values {
+  const dtype = Halves.typeOf(values);
+  if (dtype === undefined) return values.subarray(0, count) as Float32Array;
+  return new Halves(values.buffer, values.byteOffset, Math.min(count, values.length), dtype);
+}
+
 /** Values as a tensor, without a copy. */
 export function tensorOf(values: Values, shape: readonly number[]): TensorInput {
   const dtype = Halves.typeOf(values);

@@ -4,7 +4,7 @@ import { isReadableBlock } from "../../../base/block-types.js";
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
 import { fieldOf } from "../../../base/fields.js";
 import type { KeptCore } from "../../../core/init.js";
-import type { FileDType } from "../../../formats/dtypes.js";
+import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
 import type { FileTensor, WritableTensor } from "../../../formats/source.js";
 import { decodeTile } from "../../open/values.js";
@@ -86,10 +86,12 @@ async function* convert(
       throw located(where, error, tensor.name, values, run.begin);
     }
     // Scales that are not finite are refused.
-    if (watch?.needs()) {
-      const written = new Float32Array(values.length);
-      watch.see(values, decodeTile(core, dtype, converted, written));
-    }
+    const bytes = converted;
+    watch?.take(values, (most) => {
+      const written = new Float32Array(Math.min(most, values.length));
+      const length = bytesOf(dtype, written.length) as number;
+      return decodeTile(core, dtype, bytes.subarray(0, length), written);
+    });
     yield converted;
   }
 }

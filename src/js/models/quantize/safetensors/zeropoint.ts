@@ -70,6 +70,10 @@ function refuseLarger(
   return `not smaller as ${scheme.name}, with a scale for each ${values}`;
 }
 
+/** Codes of 8 bits as they are stored. */
+const bytesOfCodes = ({ buffer, byteOffset, length }: Uint8Array | Int8Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, length);
+
 /** zeropoint's own layout. */
 export function zeropointLayout(core: Core): Layout {
   const nodes = new Map<string, JSONNode>();
@@ -97,6 +101,10 @@ export function zeropointLayout(core: Core): Layout {
         shape: bits < 8 ? [Math.ceil((size * bits) / 8)] : tensor.shape,
         inputBytes,
         async *stream(advance) {
+          if (bits === 8) {
+            yield* encodeCodes(source, advance, bytesOfCodes);
+            return;
+          }
           const packer = new BitPacker(bits);
           yield* encodeCodes(source, advance, (each) => {
             packer.put(each, 0, each.length);
