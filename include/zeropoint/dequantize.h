@@ -12,8 +12,8 @@ namespace zeropoint {
 ///
 ///   out[i] = scale * (float(codes[i]) - float(zero_point))
 ///
-/// in separately rounded float32 operations (int32 codes are rounded to float32 first). With
-/// offsets in place of zero points:
+/// in separately rounded float32 operations (int32 codes are rounded to float32 first; by the rules
+/// kOnnx and kTorch only their exact difference is). With offsets in place of zero points:
 ///
 ///   out[i] = scale * float(codes[i]) + offset
 ///
@@ -58,7 +58,7 @@ template <typename Code>
 
 /// Quantizes and dequantizes in one pass.
 ///
-///   out[i] = scale * (float(quantize(x[i])) - float(zero_point))
+///   out[i] = scale * (float(quantize(x[i])) - float(zero_point))       as in dequantize()
 ///   out[i] = scale * float(quantize(x[i])) + offset                    with offsets
 ///
 /// Bit-identical to dequantize(quantize(x)), without storing codes.

@@ -8,9 +8,12 @@ namespace zeropoint {
 Status dequantize(const AnyCodes<const void>& codes, Shape shape, const QParamsView& qparams,
                   DType dtype, std::span<float> out) {
   if (dtype_info(dtype).storage != codes.storage) return Status::kUnsupportedDType;
-  const kernels::Operation& operation = qparams.offsets.empty()
-                                            ? kernels::dequantization(codes.storage)
-                                            : kernels::offset_dequantization(codes.storage);
+  // Codes of 16 bits and fewer have exact differences by either.
+  const bool is_wide = qparams.rule != Rule::kCourse && codes.storage == Storage::kInt32;
+  const kernels::Operation& operation = !qparams.offsets.empty()
+                                            ? kernels::offset_dequantization(codes.storage)
+                                        : is_wide ? kernels::wide_dequantization()
+                                                  : kernels::dequantization(codes.storage);
   const Pass pass{operation, {}, codes.data, out.data()};
   return run_checked(pass, codes.size, shape, qparams, dtype, out.size());
 }

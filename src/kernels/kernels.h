@@ -168,8 +168,11 @@ const Operation& offset_fake_quantization();
 /// float32. NaN becomes the zero point. Scales may be any float.
 const Operation& rounded_quantization(Storage codes);
 
-/// The same, then scale * (float(code) - float(zero_point)). `to` may be `from`.
+/// The same, then scale * float(code - zero_point), the difference exact. `to` may be `from`.
 const Operation& fake_rounded_quantization();
+
+/// int32 codes to float32: scale * float(code - zero_point), the difference exact.
+const Operation& wide_dequantization();
 
 // ---- the torch family: clamp(round_half_even(x * reciprocal) + zero_point, qmin, qmax)
 

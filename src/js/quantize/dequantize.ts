@@ -43,7 +43,8 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  *   the same fields
  * @param options.out  where to write the values, apart from `q`
  * @param options.rule  `"onnx"` and `"torch"` take any scale, negative ones and 0 too; the values are by the
- *   same formula. Default: `"course"`, whose scales are finite and > 0
+ *   same formula, but for int32, whose differences of codes and zero points are exact integers. Default:
+ *   `"course"`, which rounds both to float32 first, and whose scales are finite and > 0
  * @returns float32, of the shape of `q`
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
  * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,

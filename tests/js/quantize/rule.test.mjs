@@ -86,6 +86,29 @@ describe('rule: "onnx"', () => {
   });
 });
 
+describe("values of int32 codes", () => {
+  const codes = Int32Array.of(2 ** 24 + 2, 2 ** 31 - 1, -(2 ** 31), 7);
+  const x = tensor([1, 3e9, -3e9, -(2 ** 24)]);
+  const given = { dtype: "int32", scale: 1, zeroPoint: 2 ** 24 + 1 };
+
+  for (const rule of ["onnx", "torch"]) {
+    it(`multiplies exact differences, ${rule}`, () => {
+      const q = { data: codes, shape: [4], scheme: "affine", ...given };
+      const values = dequantize(q, { rule }).data;
+      const exact = (code) => f32(code - given.zeroPoint);
+      sameFloats(values, Float32Array.from(codes, exact));
+      const quantized = quantize(x, { ...given, rule });
+      sameFloats(fakeQuantize(x, { ...given, rule }).data, dequantize(quantized, { rule }).data);
+      sameFloats(dequantize(quantized, { rule }).data, Float32Array.from(quantized.data, exact));
+    });
+  }
+
+  it("multiplies differences of float32 numbers, course", () => {
+    const q = { data: codes, shape: [4], scheme: "affine", ...given };
+    assert.equal(dequantize(q).data[0], 2);
+  });
+});
+
 describe('rule: "torch"', () => {
   it("gives the codes of quantizePerTensor", () => {
     const x = { data: valuesOf(new Random(3), 4000), shape: [4000] };

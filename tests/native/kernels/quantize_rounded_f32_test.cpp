@@ -67,6 +67,13 @@ class QuantizeRoundedF32 : public ::testing::Test {
     kernels::run(kernels::fake_rounded_quantization(), in_place.data(), in_place.size(), qparams,
                  rule, in_place.data());
     EXPECT_TRUE(same(in_place, fake));
+    if constexpr (sizeof(Code) == sizeof(std::int32_t)) {
+      Output<float> dequantized(x.size(), offset);
+      kernels::run(kernels::wide_dequantization(), expected.data(), x.size(), qparams, rule,
+                   dequantized.data());
+      EXPECT_TRUE(same(dequantized.values(), fake));
+      EXPECT_TRUE(dequantized.guards_intact());
+    }
   }
 
   // Scales per value, some of them any float.

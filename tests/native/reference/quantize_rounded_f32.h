@@ -47,8 +47,9 @@ void fake_quantize_rounded_f32(const float* x, std::size_t n, QParams qparams,
                                kernels::CodeRule rule, float* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const ValueQParams q = value_qparams(qparams, i);
-    const auto code = static_cast<float>(quantize_rounded_value(x[i], q, rule));
-    const float steps = code - q.zero_point;
+    const double code = quantize_rounded_value(x[i], q, rule);
+    // Exact, then rounded once.
+    const auto steps = static_cast<float>(code - q.nan_code);
     out[i] = q.factor * steps;
   }
 }
