@@ -25,10 +25,13 @@ std::span<const double> weights_at(Offset weights, std::size_t n) {
   return span_at<const double>(weights, weights == 0 ? 0 : n);
 }
 
+// @param groups  the group's size and the run's length, see RowScheme
 Status row_errors(Offset w, std::size_t rows, std::size_t row_length, DType dtype, Scheme scheme,
-                  std::size_t group_size, std::size_t run_length, bool searches, float min,
-                  float max, Offset weights, Offset values, Offset out) {
-  const RowScheme own{{dtype, scheme, true}, group_size, run_length, searches, {min, max}};
+                  Offset groups, bool searches, Offset range, Offset weights, Offset values,
+                  Offset out) {
+  const auto sizes = span_at<const std::size_t>(groups, 2);
+  const RowScheme own{
+      {dtype, scheme, true}, sizes[0], sizes[1], searches, span_at<const Range>(range, 1)[0]};
   const std::size_t n = rows * row_length;
   return zeropoint::row_errors(
       span_at<const float>(w, n), row_length, own, weights_at(weights, row_length),
@@ -56,8 +59,8 @@ double decibels(double signal, double noise) { return zeropoint::decibels(signal
 EMSCRIPTEN_BINDINGS(models) {
   function("quantizeBlocks" PARAMETERS(x, n, rowLength, type, importance, out), &quantize_blocks);
   function("dequantizeBlocks" PARAMETERS(blocks, bytes, type, out), &dequantize_blocks);
-  function("rowErrors" PARAMETERS(w, rows, rowLength, dtype, scheme, groupSize, runLength, searches,
-                                  min, max, weights, values, out),
+  function("rowErrors" PARAMETERS(w, rows, rowLength, dtype, scheme, groups, searches, range,
+                                  weights, values, out),
            &row_errors);
   function("blockRowErrors" PARAMETERS(w, rows, rowLength, type, weights, values, out),
            &block_row_errors);

@@ -6,12 +6,20 @@
 namespace zeropoint::bindings {
 namespace {
 
+// The fields' order and size in JavaScript.
+static_assert(sizeof(Granularity) == 16);
+
+const Granularity& granularity_at(Offset granularity) {
+  return span_at<const Granularity>(granularity, 1)[0];
+}
+
 // @param scales  float64[slices], then the same as float32[slices], the type used by quantization
-Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
-                      std::size_t row, DType dtype, Scheme scheme, bool include_zero, Rule rule,
-                      NonFinite non_finite, Offset ranges, Offset scales, Offset zero_points) {
+Status choose_qparams(Offset x, Offset own_slices, DType dtype, Scheme scheme, bool include_zero,
+                      Rule rule, NonFinite non_finite, Offset ranges, Offset scales,
+                      Offset zero_points) {
+  const Granularity& granularity = granularity_at(own_slices);
+  const std::size_t slices = granularity.slices;
   const auto doubles = span_at<double>(scales, slices);
-  const Granularity granularity{outer, slices, inner, row};
   const auto values = span_at<const float>(x, value_count(granularity));
   const auto own_ranges = span_at<Range>(ranges, slices);
   const Status status =
@@ -30,14 +38,14 @@ Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size
 std::size_t search_state_bytes() { return sizeof(SearchState); }
 
 // Whole slices, or a piece of one.
-Status search_ranges(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
-                     DType dtype, Scheme scheme, bool include_zero, double percentile,
-                     bool is_first, bool is_last, Offset state, Offset ranges) {
-  const auto values = span_at<const float>(x, outer * slices * inner);
+Status search_ranges(Offset x, Offset own_slices, DType dtype, Scheme scheme, bool include_zero,
+                     double percentile, bool is_first, bool is_last, Offset state, Offset ranges) {
+  const Granularity& granularity = granularity_at(own_slices);
+  const auto values = span_at<const float>(x, value_count(granularity));
   const RangeSearch search{{dtype, scheme, include_zero}, percentile};
-  const auto all = span_at<Range>(ranges, slices);
+  const auto all = span_at<Range>(ranges, granularity.slices);
   return is_first && is_last
-             ? zeropoint::search_ranges(values, {outer, slices, inner}, search, all)
+             ? zeropoint::search_ranges(values, granularity, search, all)
              : zeropoint::search_range_piece(values, search, is_first, is_last,
                                              span_at<SearchState>(state, 1)[0], all[0]);
 }
@@ -48,10 +56,12 @@ std::size_t half_quadratic_passes() { return zeropoint::half_quadratic_passes();
 // Whole slices, or a piece of one.
 // @param state   for a piece: HalfQuadraticState; for whole slices: scratch, ChosenQParams[slices]
 // @param shifts  zero points, or offsets of the scheme kOffset
-Status half_quadratic(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
-                      DType dtype, Scheme scheme, bool include_zero, bool is_first, bool is_last,
-                      Offset state, Offset ranges, Offset scales, Offset shifts) {
-  const auto values = span_at<const float>(x, outer * slices * inner);
+Status half_quadratic(Offset x, Offset own_slices, DType dtype, Scheme scheme, bool include_zero,
+                      bool is_first, bool is_last, Offset state, Offset ranges, Offset scales,
+                      Offset shifts) {
+  const Granularity& granularity = granularity_at(own_slices);
+  const std::size_t slices = granularity.slices;
+  const auto values = span_at<const float>(x, value_count(granularity));
   const QParamsOptions options{dtype, scheme, include_zero};
   const auto all = span_at<const Range>(ranges, slices);
   const auto write = [&](std::size_t i, const ChosenQParams& chosen) {
@@ -70,7 +80,6 @@ Status half_quadratic(Offset x, std::size_t outer, std::size_t slices, std::size
     if (status == Status::kOk) write(0, chosen);
     return status;
   }
-  const Granularity granularity{outer, slices, inner};
   const auto out = span_at<ChosenQParams>(state, slices);
   const Status status = zeropoint::half_quadratic(values, granularity, all, options, out);
   if (status != Status::kOk) return status;
@@ -128,12 +137,12 @@ Status quantization_error(Offset a, Offset b, std::size_t count, Metric metric, 
       span_at<ErrorState>(state, 1)[0], span_at<double>(out, 1)[0]);
 }
 
-Status quantization_errors(Offset a, Offset b, std::size_t outer, std::size_t slices,
-                           std::size_t inner, std::size_t row, Metric metric, Offset out) {
-  const Granularity granularity{outer, slices, inner, row};
+Status quantization_errors(Offset a, Offset b, Offset own_slices, Metric metric, Offset out) {
+  const Granularity& granularity = granularity_at(own_slices);
   const std::size_t n = value_count(granularity);
   return zeropoint::quantization_errors(span_at<const float>(a, n), span_at<const float>(b, n),
-                                        granularity, metric, span_at<double>(out, slices));
+                                        granularity, metric,
+                                        span_at<double>(out, granularity.slices));
 }
 
 Status pack(Offset codes, std::size_t n, DType dtype, Offset out) {
@@ -149,17 +158,17 @@ Status unpack(Offset bytes, std::size_t n, DType dtype, Offset out) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(quantize) {
-  function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
-                                      rule, nonFinite, ranges, scales, zeroPoints),
+  function("chooseQParams" PARAMETERS(x, slices, dtype, scheme, includeZero, rule, nonFinite,
+                                      ranges, scales, zeroPoints),
            &choose_qparams);
   function("halfQuadraticStateBytes" PARAMETERS(), &half_quadratic_state_bytes);
   function("halfQuadraticPasses" PARAMETERS(), &half_quadratic_passes);
-  function("halfQuadratic" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero, isFirst,
-                                      isLast, state, ranges, scales, shifts),
+  function("halfQuadratic" PARAMETERS(x, slices, dtype, scheme, includeZero, isFirst, isLast, state,
+                                      ranges, scales, shifts),
            &half_quadratic);
   function("searchStateBytes" PARAMETERS(), &search_state_bytes);
-  function("searchRanges" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero,
-                                     percentile, isFirst, isLast, state, ranges),
+  function("searchRanges" PARAMETERS(x, slices, dtype, scheme, includeZero, percentile, isFirst,
+                                     isLast, state, ranges),
            &search_ranges);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
                                  groupSize, dtype, hasOffsets, rule, out),
@@ -173,8 +182,7 @@ EMSCRIPTEN_BINDINGS(quantize) {
   function("errorStateBytes" PARAMETERS(), &error_state_bytes);
   function("quantizationError" PARAMETERS(a, b, count, metric, begin, n, state, out),
            &quantization_error);
-  function("quantizationErrors" PARAMETERS(a, b, outer, slices, inner, row, metric, out),
-           &quantization_errors);
+  function("quantizationErrors" PARAMETERS(a, b, slices, metric, out), &quantization_errors);
   function("pack" PARAMETERS(codes, n, dtype, out), &pack);
   function("unpack" PARAMETERS(bytes, n, dtype, out), &unpack);
 }

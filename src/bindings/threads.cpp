@@ -2,8 +2,6 @@
 #if defined(__wasm_atomics__)
 #include <emscripten/emscripten.h>
 
-#include <atomic>
-
 #include "bindings/marshal.h"
 #include "bindings/register.h"
 #include "core/parallel.h"
@@ -42,20 +40,6 @@ void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   });
 }
 
-// Test of parallel execution: one part per thread; a part ends once all parts have begun, or after
-// `looks` checks. out[0] is the number of parts that have begun; out[1 + part] is 1 if all parts
-// had begun before this one ended, else 0.
-void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
-  auto* words = span_at<std::uint32_t>(out, 1 + threads).data();
-  parallel_for(threads, [=](std::size_t part) {
-    const std::atomic_ref<std::uint32_t> begun(words[0]);
-    begun.fetch_add(1);
-    bool is_met = false;
-    for (std::size_t look = 0; !is_met && look < looks; ++look) is_met = begun.load() == threads;
-    words[1 + part] = is_met ? 1 : 0;
-  });
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(threads) {
@@ -63,10 +47,6 @@ EMSCRIPTEN_BINDINGS(threads) {
   function("workerState" PARAMETERS(worker), &worker_state);
   function("endWorkers" PARAMETERS(), &end_workers);
   function("proveWorkers" PARAMETERS(out, parts, steps), &prove_workers);
-  // For tests only: results have the same bits on any number of threads, so they cannot show how
-  // many threads took part.
-  function("meetWorkers" PARAMETERS(out, threads, looks), &meet_workers);
-  function("jobCount" PARAMETERS(), &detail::job_count);
 }
 
 }  // namespace zeropoint::bindings

@@ -30,13 +30,16 @@ export async function searchRange(
   for await (const values of slice.parts()) {
     const isFirst = left === slice.length;
     left -= values.length;
-    const [at, stateAt, rangeAt] = memory.layOut(where, 4 * values.length, state.length, 8);
+    const [at, slicesAt, stateAt, rangeAt] = memory.layOut(
+      ...([where, 4 * values.length, 4 * 4, state.length, 8] as const),
+    );
     try {
       memory.write("Float32Array", at, values);
       memory.write("Uint8Array", stateAt, state);
       memory.write("Float32Array", rangeAt, found);
+      memory.write("Uint32Array", slicesAt, [1, 1, values.length, 0]);
       const status = module.searchRanges(
-        ...([at, 1, 1, values.length, dtype, isAffine ? "affine" : "symmetric", true, 0] as const),
+        ...([at, slicesAt, dtype, isAffine ? "affine" : "symmetric", true, 0] as const),
         ...([isFirst, left === 0, stateAt, rangeAt] as const),
       );
       checkStatus(where, status);
@@ -76,15 +79,16 @@ export async function searchHalfQuadratic(
       left -= values.length;
       // The core runs all iterations on a slice that it has as a whole.
       if (isFirst && left === 0) pass = passes;
-      const [at, stateAt, rangeAt, scaleAt, zeroAt] = memory.layOut(
-        ...([where, 4 * values.length, state.length, 8, 8, 4] as const),
+      const [at, slicesAt, stateAt, rangeAt, scaleAt, zeroAt] = memory.layOut(
+        ...([where, 4 * values.length, 4 * 4, state.length, 8, 8, 4] as const),
       );
       try {
         memory.write("Float32Array", at, values);
         memory.write("Uint8Array", stateAt, state);
         memory.write("Float32Array", rangeAt, ends);
+        memory.write("Uint32Array", slicesAt, [1, 1, values.length, 0]);
         const status = module.halfQuadratic(
-          ...([at, 1, 1, values.length, dtype, choice, true] as const),
+          ...([at, slicesAt, dtype, choice, true] as const),
           ...([isFirst, left === 0, stateAt, rangeAt, scaleAt, zeroAt] as const),
         );
         checkStatus(where, status);

@@ -199,11 +199,14 @@ function measureSlices(
       errors[first] = measure(core, where, x, y, size, metric);
       continue;
     }
-    const [aAt, bAt, outAt] = memory.layOut(where, 4 * size, 4 * size, 8 * slices);
+    const [aAt, bAt, slicesAt, outAt] = memory.layOut(
+      ...([where, 4 * size, 4 * size, 4 * 4, 8 * slices] as const),
+    );
     try {
       gather(memory, where, a, block, aAt);
       gather(memory, where, b, block, bAt);
-      const status = module.quantizationErrors(aAt, bAt, outer, slices, inner, 0, metric, outAt);
+      memory.write("Uint32Array", slicesAt, [outer, slices, inner, 0]);
+      const status = module.quantizationErrors(aAt, bAt, slicesAt, metric, outAt);
       checkStatus(where, status);
       for (let i = 0; i < slices; i++) {
         errors[first + i] = memory.readOne("Float64Array", outAt + 8 * i);

@@ -342,9 +342,10 @@ function chooseTile(
   const { outer, slices: count, inner, row } = counts;
   const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
-  const [xAt, shapeAt, qShapeAt, rangesAt, scale64At, zeroPointAt, outAt] = memory.layOut(
+  const [xAt, slicesAt, shapeAt, qShapeAt, rangesAt, scale64At, zeroPointAt, outAt] = memory.layOut(
     where,
     4 * size,
+    4 * 4,
     4 * 3,
     4 * 2,
     8 * count,
@@ -356,12 +357,10 @@ function chooseTile(
   const scaleAt = scale64At + 8 * count;
   try {
     memory.copyIn(where, "Float32Array", xAt, x, size);
+    memory.write("Uint32Array", slicesAt, [outer, count, inner, row]);
     let status: string = module.chooseQParams(
       xAt,
-      outer,
-      count,
-      inner,
-      row,
+      slicesAt,
       dtype,
       choiceOf(options),
       includeZero,

@@ -92,9 +92,10 @@ export function searchHalfQuadratic(
     const { outer, slices, inner, first } = block;
     const width = widthOf(block);
     const scales = new Float64Array(slices);
-    const [xAt, stateAt, rangesAt, scalesAt, shiftsAt] = memory.layOut(
+    const [xAt, slicesAt, stateAt, rangesAt, scalesAt, shiftsAt] = memory.layOut(
       where,
       4 * outer * slices * width,
+      4 * 4,
       module.halfQuadraticStateBytes() + 16 * slices,
       8 * slices,
       8 * slices,
@@ -104,11 +105,10 @@ export function searchHalfQuadratic(
       memory.write("Float32Array", rangesAt, subarrayOf(ranges, 2 * first, 2 * (first + slices)));
       const passes = width < inner ? module.halfQuadraticPasses() : 1;
       for (const { part, isFirst, isLast } of partsOf(memory, where, data, block, passes, xAt)) {
+        memory.write("Uint32Array", slicesAt, [outer, slices, part, 0]);
         const status = module.halfQuadratic(
           xAt,
-          outer,
-          slices,
-          part,
+          slicesAt,
           dtype,
           choice,
           includeZero,
@@ -148,9 +148,10 @@ export function searchRanges(
     const { outer, slices, inner, first } = block;
     const width = widthOf(block);
     const own = subarrayOf(ranges, 2 * first, 2 * (first + slices));
-    const [xAt, stateAt, rangesAt] = memory.layOut(
+    const [xAt, slicesAt, stateAt, rangesAt] = memory.layOut(
       where,
       4 * outer * slices * width,
+      4 * 4,
       module.searchStateBytes(),
       8 * slices,
     );
@@ -158,11 +159,10 @@ export function searchRanges(
       memory.write("Float32Array", rangesAt, own);
       const passes = width < inner && percentile > 0 ? 32 : 1;
       for (const { part, isFirst, isLast } of partsOf(memory, where, data, block, passes, xAt)) {
+        memory.write("Uint32Array", slicesAt, [outer, slices, part, 0]);
         const status = module.searchRanges(
           xAt,
-          outer,
-          slices,
-          part,
+          slicesAt,
           dtype,
           choice,
           includeZero,

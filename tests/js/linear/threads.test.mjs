@@ -6,6 +6,7 @@ import { linear, QuantizedLinear, quantize, tensor } from "zeropoint";
 import { quantizePerTensor } from "zeropoint/torch";
 import { embedded, examineEngine, loadBuild, runOn } from "../../internal/core.mjs";
 import { Random, sameDeep, sameFloats } from "../support/asserts.mjs";
+import { jobCounter } from "../support/jobs.mjs";
 
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
 
@@ -51,10 +52,12 @@ const name = (options) => Object.values(options).join(" ");
 for (const build of builds) {
   describe(`linear layers on threads of the ${build} build`, () => {
     const cores = {};
+    const jobsOf = {};
     before(async () => {
       for (const threads of [1, 2, 4]) {
         cores[threads] = await loadBuild("test", embedded, { build, threads });
         assert.equal(cores[threads].threads, threads);
+        if (threads > 1) jobsOf[threads] = await jobCounter(cores[threads]);
       }
     });
     after(() => {
@@ -66,10 +69,9 @@ for (const build of builds) {
       const expected = runOn(cores[1], work);
       assert.ok(new Set(expected).size > expected.length / 4, `${what}: a result without variety`);
       for (const threads of [2, 4]) {
-        const core = cores[threads];
-        const jobs = core.module.jobCount();
-        const actual = runOn(core, work);
-        assert.ok(core.module.jobCount() > jobs, `${what}: one thread computed alone`);
+        const jobs = jobsOf[threads]();
+        const actual = runOn(cores[threads], work);
+        assert.ok(jobsOf[threads]() > jobs, `${what}: one thread computed alone`);
         sameFloats(actual, expected, `${what} on ${threads} threads:`);
       }
     }

@@ -51,6 +51,8 @@ interface Places {
   readonly rows: number;
   readonly weightsAt: number;
   readonly valuesAt: number;
+  /** The group's size and the run's length, then the range, of a scheme. */
+  readonly schemeAt: number;
   readonly outAt: number;
 }
 
@@ -130,18 +132,19 @@ export class Evaluation {
     const weights = this.#weights;
     const { rowLength } = this.layout;
     const size = 4 * values.length;
-    const [at, outAt, given, valuesAt] = memory.layOut(
+    const [at, outAt, given, valuesAt, schemeAt] = memory.layOut(
       where,
       size,
       ROW_BYTES * rows,
       8 * (weights?.length ?? 0),
       this.#full === undefined ? 0 : size,
+      16,
     );
     try {
       memory.write("Float32Array", at, values);
       if (weights !== undefined) memory.write("Float64Array", given, weights);
       const places: Places = {
-        ...{ at, rows, outAt },
+        ...{ at, rows, schemeAt, outAt },
         weightsAt: weights === undefined ? 0 : given,
         valuesAt: this.#full === undefined ? 0 : valuesAt,
       };
@@ -317,9 +320,9 @@ export class Evaluation {
 
   #measure(
     { scheme, range }: RangedScheme,
-    { at, rows, weightsAt, valuesAt, outAt }: Places,
+    { at, rows, weightsAt, valuesAt, schemeAt, outAt }: Places,
   ): string {
-    const { module } = this.core;
+    const { module, memory } = this.core;
     const { rowLength, runLength } = this.layout;
     if (scheme.kind !== "linear") {
       const halves = { float16: "f16", bfloat16: "bf16" };
@@ -330,17 +333,17 @@ export class Evaluation {
     const { granularity, groupSize, dtype, isAffine, search } = scheme;
     const isGroup = granularity === "group";
     const size = { tensor: 0, channel: rowLength, group: groupSize as number }[granularity];
+    memory.write("Uint32Array", schemeAt, [size, isGroup ? runLength : rowLength]);
+    memory.write("Float32Array", schemeAt + 8, range);
     return module.rowErrors(
       at,
       rows,
       rowLength,
       dtype as Parameters<typeof module.rowErrors>[3],
       isAffine ? "affine" : "symmetric",
-      size,
-      isGroup ? runLength : rowLength,
+      schemeAt,
       search === "mse",
-      range[0],
-      range[1],
+      schemeAt + 8,
       weightsAt,
       valuesAt,
       outAt,

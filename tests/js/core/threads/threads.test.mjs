@@ -116,6 +116,26 @@ function multiplyUntilDead(zp, worker) {
   assert.equal(worker.state, DEAD, "what a worker says that stopped by an error");
 }
 
+/** Watches the state words of workers on another thread. @returns how many it has seen working at the same time */
+async function watchStates(buffer, states) {
+  const seen = new Int32Array(new SharedArrayBuffer(8));
+  const code = `
+    const { buffer, states, seen } = require("node:worker_threads").workerData;
+    const words = new Int32Array(buffer);
+    while (Atomics.load(seen, 1) === 0) {
+      let working = 0;
+      for (const state of states) if (Atomics.load(words, state / 4) === ${WORKING}) working++;
+      if (working > Atomics.load(seen, 0)) Atomics.store(seen, 0, working);
+    }`;
+  const watcher = new Worker(code, { eval: true, workerData: { buffer, states, seen } });
+  await new Promise((resolve) => watcher.once("online", resolve));
+  const end = () => {
+    Atomics.store(seen, 1, 1);
+    return new Promise((resolve) => watcher.once("exit", resolve));
+  };
+  return { most: () => Atomics.load(seen, 0), end };
+}
+
 for (const build of builds) {
   describe(`threads of the ${build} build`, () => {
     const cores = {};
@@ -138,20 +158,20 @@ for (const build of builds) {
       }
     });
 
-    it("compute in parallel", () => {
+    it("compute in parallel", async () => {
       for (const threads of [2, 4]) {
-        const { memory, module } = cores[threads];
-        assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
-        const [out] = memory.layOut("test", 4 * (1 + threads));
-        memory.write("Uint32Array", out, new Uint32Array(1 + threads));
-        // Every part waits until all others have begun, so that each needs a thread of its own.
-        module.meetWorkers(out, threads, 2 ** 28);
-        const words = new Uint32Array(1 + threads);
-        memory.read(out, words);
-        memory.end();
-        const [begun, ...met] = words;
-        assert.equal(begun, threads);
-        assert.deepEqual(met, new Array(threads).fill(1));
+        const core = cores[threads];
+        assert.ok(core.module.HEAPU8.buffer instanceof SharedArrayBuffer);
+        const states = Array.from({ length: threads - 1 }, (_, i) => core.module.workerState(i));
+        const { most, end } = await watchStates(core.module.HEAPU8.buffer, states);
+        // Parts of some 10 ms, one a thread, until the watcher has seen all workers at work.
+        for (let job = 0; job < 500 && most() < threads - 1; job++) {
+          const [out] = core.memory.layOut("test", 4 * threads);
+          core.module.proveWorkers(out, threads, 2 ** 23);
+          core.memory.end();
+        }
+        await end();
+        assert.equal(most(), threads - 1);
       }
     });
 
