@@ -29,7 +29,8 @@ import { Random, sameDeep } from "./support/asserts.mjs";
 import { LAYERS, modelOf } from "./support/onnx/layers.mjs";
 import { normals } from "./support/onnx/models.mjs";
 
-const { analyze, frontier, openModel, plan, storedRows } = models;
+const { analyze, frontier, openModel, plan, quantizeModel, storedRows, verify, verifyOutput } =
+  models;
 
 await init();
 const random = new Random(34);
@@ -274,6 +275,118 @@ describe("Lists that functions of model files hand out", () => {
       const before = JSON.stringify(value);
       overwrite(value);
       assert.equal(JSON.stringify(value), before, name);
+    }
+  });
+});
+
+describe("Results of verify and verifyOutput", () => {
+  const open = async () => await openModel(await modelOf(LAYERS.MatMul, normals(96 * 20)));
+
+  it("are no part of one another, of what was given, or of later results", async () => {
+    const model = await open();
+    const result = await quantizeModel(model, "int8-channel");
+    const bytes = new Uint8Array(await new Response(result.files[0].stream()).arrayBuffer());
+    const small = await openModel(bytes);
+    const { statement } = await verify(small, model);
+    const given = structuredClone(statement);
+    const results = async () => [
+      await verify(small, model, { statement: given }),
+      await verifyOutput(model, result),
+    ];
+    const first = await results();
+    const before = structuredClone([first, given, result.report]);
+    assert.ok(first[1].rows.length > 0);
+    const second = await results();
+    overwrite(second);
+    sameDeep([first, given, result.report], before);
+    overwrite(await results());
+    sameDeep([await results(), given, result.report], before);
+  });
+});
+
+describe("Results of torchao's functions", () => {
+  const w = () => tensor(weight.data.slice(0, 32), [4, 8]);
+  const scale = () => ({ data: Float32Array.of(0.1, 0.2, 0.3, 0.4), shape: [4, 1] });
+  const zeroPoint = () => ({ data: Int32Array.of(1, -2, 3, 4), shape: [4, 1] });
+  const half = (dtype) =>
+    torch.dequantizeAffine(
+      torch.quantizeAffine(w(), { blockSize: [-1, -1], scale: 1, zeroPoint: 0 }),
+      {
+        outputDtype: dtype,
+      },
+    );
+  const inputs = { float32: w, float16: () => half("float16"), bfloat16: () => half("bfloat16") };
+  const rows = [1, -1];
+  const qparams = [
+    () => ({ blockSize: [-1, -1], scale: 0.1, zeroPoint: 1 }),
+    () => ({ blockSize: [...rows], scale: scale(), zeroPoint: zeroPoint() }),
+    () => ({ blockSize: [...rows], scale: scale(), zeroPointDomain: "none" }),
+    () => ({ blockSize: [...rows], scale: scale(), zeroPoint: scale(), zeroPointDomain: "float" }),
+    () => {
+      const [halves] = torch.chooseQParamsAffine(half("float16"), { blockSize: rows });
+      return { blockSize: [...rows], scale: halves, zeroPoint: zeroPoint() };
+    },
+  ];
+  const float8 = () => ({ blockSize: [...rows], scale: scale() });
+  const cases = Object.entries(inputs).flatMap(([dtype, x]) => [
+    ...qparams.flatMap((options) => [
+      ["quantizeAffine", () => [x(), options()]],
+      ["fakeQuantizeAffine", () => [x(), options()]],
+      ["dequantizeAffine", () => [torch.quantizeAffine(x(), options()), { outputDtype: dtype }]],
+    ]),
+    ["chooseQParamsAffine", () => [x(), { blockSize: [...rows], keepdim: true }]],
+    ["chooseQParamsAffine", () => [undefined, { min: x(), max: x() }]],
+    ["chooseScaleFloat8", () => [x(), { blockSize: [...rows] }]],
+    ["quantizeFloat8", () => [x(), float8()]],
+    ["dequantizeFloat8", () => [torch.quantizeFloat8(x(), float8())]],
+    ...[{}, { axis: 0 }, { raw: true }, { scaleOnly: true }].map((own) => [
+      "quantizeHqq",
+      () => [x(), { groupSize: 4, ...own }],
+    ]),
+    ["perTensor", () => [x()]],
+    ["perRow", () => [x()]],
+    ["perAxis", () => [x(), 0]],
+    ["perGroup", () => [x(), 4]],
+    ["perBlock", () => [x(), [2, 4]]],
+  ]);
+  cases.push(["intx", () => [4, 32]], ["int4Tinygemm", () => [32]]);
+
+  it("are their own", () => {
+    for (const [name, args] of cases) {
+      const given = args();
+      const before = structuredClone(given);
+      const expected = structuredClone(torch[name](...given));
+      overwrite(torch[name](...given));
+      sameDeep(structuredClone(given), before, `${name}: arguments after a write to the result`);
+      const result = torch[name](...given);
+      overwrite(given);
+      sameDeep(structuredClone(result), expected, `${name}: result after a write to the arguments`);
+    }
+  });
+
+  it("have arrays of the types that their dtypes name, whatever was given", () => {
+    const types = {
+      ...{ float32: Float32Array, float16: Uint16Array, bfloat16: Uint16Array },
+      ...{ int8: Int8Array, int32: Int32Array, int64: Int32Array },
+    };
+    const [float16] = torch.chooseQParamsAffine(half("float16"), { blockSize: rows });
+    const [bfloat16] = torch.chooseQParamsAffine(half("bfloat16"), { blockSize: rows });
+    const scales = [
+      ...[float16, bfloat16, scale(), { data: Float64Array.of(0.1, 0.2, 0.3, 0.4), shape: [4] }],
+      { data: [1, 2, 3, 4], shape: [4] },
+    ];
+    const arrays = [Int8Array, Uint8Array, Int16Array, Int32Array, Float32Array, Float64Array];
+    for (const own of scales) {
+      for (const ArrayType of arrays) {
+        const zeros = { data: ArrayType.of(1, 2, 3, 4), shape: [4] };
+        const q = torch.quantizeAffine(w(), { blockSize: rows, scale: own, zeroPoint: zeros });
+        for (const { data, dtype } of [q.scale, q.zeroPoint]) {
+          assert.equal(Object.getPrototypeOf(data), types[dtype].prototype, dtype);
+        }
+        sameDeep([...q.zeroPoint.data], [1, 2, 3, 4]);
+        const again = { blockSize: rows, scale: q.scale, zeroPoint: q.zeroPoint };
+        sameDeep(torch.quantizeAffine(w(), again), q);
+      }
     }
   });
 });

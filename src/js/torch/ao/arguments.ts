@@ -204,7 +204,7 @@ export function checkBlockNumbers(
   argument: string,
   given: unknown,
   { count }: Blocks,
-): { values: Float32Array; dtype: string; given: BlockTensor } {
+): { values: Float32Array; dtype: ZeroPointDType; given: BlockTensor } {
   if (typeof given === "number") {
     const values = newArray(where, Float32Array, count).fill(given);
     const one = { data: Float32Array.of(given), shape: [], dtype: "float32" as const };
@@ -218,17 +218,14 @@ export function checkBlockNumbers(
       `${argument} must have one value for each of ${count} blocks, got shape ${showShape(shape)}`,
     );
   }
-  const half = Halves.typeOf(data);
-  const told = ownFields(given as object).dtype;
-  const dtype =
-    half ??
-    (data instanceof Float32Array ? "float32" : told === "int64" ? "int64" : integerName(data));
-  const copy = (data as unknown as Float32Array).slice();
-  return {
-    values: floatsOf(where, data),
-    dtype,
-    given: { data: copy, shape, dtype: dtype as ZeroPointDType },
-  };
+  const values = floatsOf(where, data);
+  const dtype = Halves.typeOf(data) ?? plainDType(data, ownFields(given as object).dtype);
+  return { values, dtype, given: zeroPointsOf(where, values, shape, dtype) };
 }
 
-const integerName = (data: NumberArray): string => (data instanceof Int8Array ? "int8" : "int32");
+/** The dtype of numbers that are no half floats. @param told  the tensor's own dtype, if it has one */
+function plainDType(data: NumberArray, told: unknown): ZeroPointDType {
+  if (data instanceof Float32Array || data instanceof Float64Array) return "float32";
+  if (told === "int64") return told;
+  return data instanceof Int8Array ? "int8" : "int32";
+}
