@@ -2,6 +2,7 @@
 
 import { checkFunction, wrongKind } from "../base/check.js";
 import { NO_OPTIONS, type Options, ownFields } from "../base/fields.js";
+import { kindOf } from "../base/format-value.js";
 import type { PlatformURL } from "../base/platform.js";
 import { type AbortSignalLike, checkSignal } from "./signals.js";
 
@@ -83,6 +84,11 @@ function checkSettings(where: string, options: Options): CallSettings {
   if (typeof transfer !== "boolean" && !Array.isArray(transfer)) {
     const takes = "a boolean or a list of arrays";
     throw wrongKind("ZP_INVALID_OPTION", where, "options.transfer", takes, transfer);
+  }
+  for (const [i, array] of Array.isArray(transfer) ? (transfer as unknown[]).entries() : []) {
+    if (ArrayBuffer.isView(array) || /^(Shared)?ArrayBuffer$/.test(kindOf(array))) continue;
+    const takes = "a typed array or its buffer";
+    throw wrongKind("ZP_INVALID_OPTION", where, `options.transfer[${i}]`, takes, array);
   }
   return {
     signal: checkSignal(where, signal),

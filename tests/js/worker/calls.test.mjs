@@ -133,6 +133,12 @@ for (const place of ["a worker", "this thread"]) {
         assert.equal(x.length, 0);
       }
       await rejects(zp.quantize(long, { transfer: 3 }), TypeError, "ZP_INVALID_OPTION", /transfer/);
+      for (const one of [{ data: long, shape: [LONG] }, 1, null, "x", [long]]) {
+        const named = /options\.transfer\[1\] must be a typed array or its buffer, got/;
+        const call = zp.quantize(long, { transfer: [long, one] });
+        await rejects(call, TypeError, "ZP_INVALID_OPTION", named);
+      }
+      assert.equal(long.length, LONG);
     });
 
     it("read shared memory where it is", async () => {
