@@ -94,6 +94,22 @@ const CONNECTIONS = {
     `let x = 1; 0 <!--x; /*\nimport("${origin}");\n//*/`,
   "import() in a changed method": (origin) =>
     `Array.prototype.join = () => "import('${origin}')"; String.prototype.slice = Array.prototype.join`,
+  // Each of these replaces what the next cell is rewritten with.
+  "a changed JSON.stringify": (origin) => `JSON.stringify = () => '"let", import("${origin}")'`,
+  "a redefined JSON.stringify": (origin) =>
+    `Object.defineProperty(JSON, "stringify", { value: () => '"let", import("${origin}")' })`,
+  "another Object": () =>
+    `self.Object = new Proxy(self.Object, { get: (all, name) => (name === "entries" ? () => [] : all[name]) })`,
+  "a redefined Object": () =>
+    `Object.defineProperty(self, "Object", { value: { entries: () => [] } })`,
+  "another Set": () => `self.Set = class { has() {} add() {} }`,
+  "another RegExp": () => `self.RegExp = class { test() {} exec() {} }`,
+  "another parseInt": () => `self.parseInt = () => 0`,
+  "a changed iterator of sets": () =>
+    `Object.getPrototypeOf(new Set()[Symbol.iterator]()).next = () => ({ done: true })`,
+  "a changed promise": () => `Promise.prototype.then = () => 1`,
+  "a changed property of all objects": () => `Object.prototype.hasOwnProperty = () => false`,
+  "a notification's icon": (origin) => `new Notification("x", { icon: "${origin}" })`,
   "a changed syntax tree": () =>
     `Object.defineProperty(Object.prototype, "body", { get() { return []; } })`,
   "a worker": (origin) => `new Worker("${origin}")`,
@@ -125,6 +141,10 @@ describe("A cell connects to no address", () => {
       const { state, error, output } = await runInFirstCell(sourceOf(origin));
       assert.equal(state, "failed", output);
       assert.match(error, /Error/);
+      // The next cell is rewritten with whatever this one has replaced.
+      const next = await runInFirstCell(`const f = () => import("${origin}");\nawait f()`);
+      assert.equal(next.state, "failed", next.output);
+      assert.match(next.error, /cells can import/);
       await delay(100);
       assert.deepEqual(asked, []);
     });

@@ -63,6 +63,8 @@ const CONNECTING = [
   "importScripts",
   "FontFace",
   "fonts",
+  // Its icon is a request.
+  "Notification",
 ];
 
 /** Names of `navigator` that connect, to addresses or to devices. */
@@ -148,27 +150,56 @@ function refuseText(global) {
 /** Methods that functions and lists override by assignment. The rewriting calls none of them. @type {Set<PropertyKey>} */
 const OVERRIDDEN = new Set(["toString", "toLocaleString", "valueOf"]);
 
+/** Constructors and namespaces whose functions the rewriting, or its parser, may call. */
+const USED = [
+  ...["Array", "BigInt", "Boolean", "Function", "Map", "Number", "Object", "Promise", "RegExp"],
+  ...["Set", "String", "Symbol", "WeakMap", "WeakSet", "JSON", "Math", "Reflect"],
+];
+
 /**
- * Keeps the methods by which the next cell is rewritten as they are: a cell that replaced them could write
- * the next one's code.
+ * Keeps what the next cell is rewritten with as it is: a cell that replaced it could write the next one's code.
  * @param {any} global
  */
 function keepBuiltIns(global) {
-  const { Object: objects, RegExp: expressions, String: strings } = global;
-  const arrayIterator = Object.getPrototypeOf([][Symbol.iterator]());
-  const prototypes = ["Array", "Function", "Map", "RegExp", "Set", "String"].map(
-    (name) => global[name].prototype,
+  const used = USED.map((name) => global[name]);
+  const prototypes = used.flatMap(({ prototype }) =>
+    prototype && prototype !== Object.prototype ? [prototype] : [],
   );
-  for (const object of [...prototypes, arrayIterator, objects, expressions, strings]) {
-    for (const key of Reflect.ownKeys(object)) {
-      const { configurable, writable } = /** @type {PropertyDescriptor} */ (
-        Object.getOwnPropertyDescriptor(object, key)
-      );
-      if (!configurable || OVERRIDDEN.has(key)) continue;
-      const change = writable === undefined ? {} : { writable: false };
-      Object.defineProperty(object, key, { configurable: false, ...change });
-    }
-  }
+  const iterators = [[], new Map(), new Set(), ""].map((list) =>
+    Object.getPrototypeOf(list[Symbol.iterator]()),
+  );
+  const generator = Object.getPrototypeOf(Object.getPrototypeOf((function* () {})()));
+  const matches = Object.getPrototypeOf("".matchAll(/x/g));
+  for (const object of [...prototypes, ...used, ...iterators, matches, generator])
+    keepMembers(object);
+  keepMembers(Object.prototype, ["constructor"]);
   // Numbered and named properties that every object would inherit.
-  for (const object of [...prototypes, Object.prototype]) Object.preventExtensions(object);
+  for (const object of [...prototypes, Object.prototype]) {
+    // Names that tell of a forgotten await come later.
+    if (object !== global.Promise.prototype) Object.preventExtensions(object);
+  }
+  // Operations and attributes of the worker can be enumerated, constructors and namespaces cannot.
+  for (const name of Reflect.ownKeys(global)) {
+    const { value, enumerable, configurable } = /** @type {PropertyDescriptor} */ (
+      Object.getOwnPropertyDescriptor(global, name)
+    );
+    if (enumerable || !configurable || Object(value) !== value) continue;
+    Object.defineProperty(global, name, { configurable: false, writable: false });
+  }
+}
+
+/**
+ * Lets nothing replace the properties of an object.
+ * @param {object} object
+ * @param {PropertyKey[]} left  names that may be replaced
+ */
+function keepMembers(object, left = []) {
+  for (const key of Reflect.ownKeys(object)) {
+    const { configurable, writable } = /** @type {PropertyDescriptor} */ (
+      Object.getOwnPropertyDescriptor(object, key)
+    );
+    if (!configurable || OVERRIDDEN.has(key) || left.includes(key)) continue;
+    const change = writable === undefined ? {} : { writable: false };
+    Object.defineProperty(object, key, { configurable: false, ...change });
+  }
 }
