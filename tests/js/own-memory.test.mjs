@@ -306,6 +306,7 @@ describe("Results of verify and verifyOutput", () => {
 
 describe("Results of torchao's functions", () => {
   const w = () => tensor(weight.data.slice(0, 32), [4, 8]);
+  const functions = { ...torch };
   const scale = () => ({ data: Float32Array.of(0.1, 0.2, 0.3, 0.4), shape: [4, 1] });
   const zeroPoint = () => ({ data: Int32Array.of(1, -2, 3, 4), shape: [4, 1] });
   const half = (dtype) =>
@@ -355,10 +356,10 @@ describe("Results of torchao's functions", () => {
     for (const [name, args] of cases) {
       const given = args();
       const before = structuredClone(given);
-      const expected = structuredClone(torch[name](...given));
-      overwrite(torch[name](...given));
+      const expected = structuredClone(functions[name](...given));
+      overwrite(functions[name](...given));
       sameDeep(structuredClone(given), before, `${name}: arguments after a write to the result`);
-      const result = torch[name](...given);
+      const result = functions[name](...given);
       overwrite(given);
       sameDeep(structuredClone(result), expected, `${name}: result after a write to the arguments`);
     }
