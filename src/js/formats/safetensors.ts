@@ -303,6 +303,21 @@ export interface ShardIndex {
   readonly weightMap: Map<string, string>;
   /** `total_size` of the metadata, if there is one, in bytes. */
   readonly totalSize: number | undefined;
+  /** The other entries of the metadata that are text, finite numbers, true or false. */
+  readonly metadata: ReadonlyMap<string, string | number | boolean>;
+}
+
+/** The next value, if it is text, a finite number, true or false; others are skipped. */
+function scalarOf(json: JsonReader): string | number | boolean | undefined {
+  const first = json.peek();
+  if (first === '"') return json.string();
+  if (json.isNumber) {
+    const value = json.number();
+    return Number.isFinite(value) ? value : undefined;
+  }
+  if (first === "t" || first === "f") return json.literal() ?? undefined;
+  json.skip();
+  return undefined;
 }
 
 /**
@@ -324,13 +339,17 @@ export async function readShardIndex(
   const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
   const weightMap = new Map<string, string>();
   const files = new Map<string, string>();
+  const metadata = new Map<string, string | number | boolean>();
   let totalSize: number | undefined;
   let hasMap = false;
   json.object((key) => {
     if (key === "metadata" && json.peek() === "{") {
       json.object((field) => {
         if (field === "total_size") totalSize = json.number();
-        else json.skip();
+        else {
+          const value = scalarOf(json);
+          if (value !== undefined) metadata.set(field, value);
+        }
       });
     } else if (key === "weight_map") {
       hasMap = true;
@@ -344,7 +363,7 @@ export async function readShardIndex(
   });
   json.end();
   if (!hasMap) throw fileError(where, 0, "an object with weight_map", "none");
-  return { weightMap, totalSize };
+  return { weightMap, totalSize, metadata };
 }
 
 /**
@@ -352,7 +371,7 @@ export async function readShardIndex(
  * @param metadata  `total_size` in bytes, and others
  */
 export function shardIndexText(
-  metadata: Readonly<Record<string, number | string>>,
+  metadata: ReadonlyMap<string, string | number | boolean>,
   weightMap: Iterable<readonly [string, string]>,
   indent = 2,
 ): string {
@@ -366,6 +385,6 @@ export function shardIndexText(
       : `{\n${entries
           .map(([key, value]) => `${space}${space}${asciiJson(key, 0)}: ${asciiJson(value, 0)}`)
           .join(",\n")}\n${space}}`;
-  const head = write(sorted(Object.entries(metadata)));
+  const head = write(sorted(metadata));
   return `{\n${space}"metadata": ${head},\n${space}"weight_map": ${write(sorted(weightMap))}\n}`;
 }

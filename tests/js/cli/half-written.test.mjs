@@ -178,7 +178,7 @@ describe("names of shards", { skip }, () => {
   async function quantizeShards(name, shards) {
     const random = new Random(1);
     const map = shards.map((shard, i) => [`w${i}`, shard]);
-    write(folder, { [`${name}/model.safetensors.index.json`]: shardIndexText({}, map) });
+    write(folder, { [`${name}/model.safetensors.index.json`]: shardIndexText(new Map(), map) });
     for (const [i, shard] of shards.entries()) {
       write(folder, {
         [`${name}/${shard}`]: await safetensors({ [`w${i}`]: weights(random, [32, 32]) }),

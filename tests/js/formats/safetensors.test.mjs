@@ -214,14 +214,14 @@ describe("index of shards", () => {
     assert.equal(totalSize, 784);
     assert.equal(weightMap.get("embed"), "model-00001-of-00003.safetensors");
     assert.equal(
-      `${shardIndexText({ total_size: totalSize }, weightMap)}\n`,
+      `${shardIndexText(new Map([["total_size", totalSize]]), weightMap)}\n`,
       `${text.trimEnd()}\n`,
     );
   });
 
   it("keeps integer names in order and escapes other characters than ASCII", () => {
     const written = shardIndexText(
-      { total_size: 1 },
+      new Map([["total_size", 1]]),
       [
         ["é", "f"],
         ["10", "f"],

@@ -139,7 +139,7 @@ async function readOneFile({ file, fileName, budget }: Files) {
 
 /** The tensors of all shards of an index. */
 async function readShards({ file, fileName, openBeside, budget }: Files) {
-  const { weightMap } = await readShardIndex(file, where, budget);
+  const { weightMap, metadata: indexMetadata } = await readShardIndex(file, where, budget);
   const files = new Map<string, Safetensors>();
   const metadata = new Map<string, unknown>();
   const tensors = new Map<string, FileTensor>();
@@ -160,6 +160,6 @@ async function readShards({ file, fileName, openBeside, budget }: Files) {
     return { file, metadata: own.metadata, tensors: new Map(named) };
   });
   const index = fileName ?? "model.safetensors.index.json";
-  const document = { format: "safetensors", shards, index } as const;
+  const document = { format: "safetensors", shards, index, indexMetadata } as const;
   return { metadata, tensors, document };
 }

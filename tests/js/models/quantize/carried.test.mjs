@@ -50,6 +50,7 @@ describe("an index of shards", () => {
         "b.safetensors": await safetensorsOf({ "y.weight": matrix(3), "old.weight": matrix(4) }),
         "overlay.safetensors": await safetensorsOf({ "x.weight": overlay }),
         index: json({
+          metadata: { total_size: 1, license: "mit", tied: true, revision: 7, others: { a: 1 } },
           weight_map: {
             "norm.weight": "a.safetensors",
             "x.weight": "overlay.safetensors",
@@ -63,6 +64,11 @@ describe("an index of shards", () => {
       for (const file of written.filter(({ name }) => name.endsWith(".safetensors"))) {
         names.push(...Object.keys(openBytes(await outputBytes(file)).tensors));
       }
+      const index = written.find(({ name }) => name.includes("index"));
+      const { metadata } = JSON.parse(new TextDecoder().decode(await outputBytes(index)));
+      const { license, tied, revision, total_size: total } = metadata;
+      assert.deepEqual([license, tied, revision], ["mit", true, 7]);
+      assert.ok(total > 8192, String(total));
       assert.ok(!names.some((name) => name.startsWith("old")), names.join());
       assert.equal(new Set(names).size, names.length);
       const small = await openOutput(openModel, written);

@@ -137,7 +137,7 @@ export async function writeShards(folder, count, { width = 64 } = {}) {
   }
   const map = shards.flatMap((shard, i) => Object.keys(shard).map((name) => [name, names[i]]));
   write(folder, {
-    "model.safetensors.index.json": shardIndexText({ total_size: 0 }, map),
+    "model.safetensors.index.json": shardIndexText(new Map([["total_size", 0]]), map),
     "config.json": JSON.stringify({ model_type: "llama", hidden_size: width }),
   });
   for (const [i, shard] of shards.entries()) {

@@ -334,8 +334,12 @@ async function textsOf(
   }
   const given = document.format === "safetensors" ? document.index : undefined;
   if (given !== undefined || layout.isAlwaysIndexed) {
-    const sizes = { total_size: totalSize, ...fieldOf(layout, "indexed")?.(entries) };
-    files.push(textFile(job, given ?? INDEX, shardIndexText(sizes, weightMap, indent)));
+    const metadata = new Map<string, string | number | boolean>([
+      ...(document.format === "safetensors" ? (document.indexMetadata ?? []) : []),
+      ["total_size", totalSize],
+      ...Object.entries(fieldOf(layout, "indexed")?.(entries) ?? {}),
+    ]);
+    files.push(textFile(job, given ?? INDEX, shardIndexText(metadata, weightMap, indent)));
   }
   if (fields !== undefined && document.format !== "safetensors") {
     notes.push(
