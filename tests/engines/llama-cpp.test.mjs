@@ -5,9 +5,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { init } from "zeropoint";
+import { openModel, verify } from "zeropoint/models";
+import { bytesSource, readGGUF } from "../internal/formats.mjs";
 import { makeImatrix, makeLlama } from "../js/support/files/llama.mjs";
 import { provideLlamaCpp } from "./debian-llama-cpp.mjs";
 import { MODELS, quantize, TYPES } from "./llama-models.mjs";
+
+await init();
 
 const llama = await provideLlamaCpp();
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-llama.cpp-"));
@@ -110,7 +115,9 @@ async function compareBytes(name, settings) {
         const label = `${name}: ${args.join(" ")}`;
         const ours = quantize(model, type, { pure, imatrix: useImatrix ? imatrix : undefined });
         if (ok && existsSync(out)) {
-          assert.ok(readFileSync(out).equals(await ours), `${label}: other bytes`);
+          const bytes = readFileSync(out);
+          assert.ok(bytes.equals(await ours), `${label}: other bytes`);
+          await verifyFile(bytes, model, useImatrix ? imatrix : undefined, label);
           equal++;
         } else {
           await assert.rejects(ours, RangeError, `${label}: refused by llama-quantize only`);
@@ -119,6 +126,23 @@ async function compareBytes(name, settings) {
     }
   }
   assert.ok(equal > 90, `${name}: ${equal} files`);
+}
+
+/** Derives a file of llama-quantize again from its source, then the same file with a flipped bit. */
+async function verifyFile(bytes, source, imatrix, label) {
+  const from = await openModel(source);
+  const given = await verify(await openModel(bytes), from, { imatrix });
+  assert.deepEqual([given.different, given.ties, given.equal], [[], 0, given.tensors], label);
+  const tensors = [...(await readGGUF(bytesSource(bytes))).tensors.values()];
+  const { name, span, byteLength } = tensors[bytes.length % tensors.length];
+  const wrong = Uint8Array.from(bytes);
+  wrong[span.offset + (byteLength >> 1)] ^= 4;
+  const { different } = await verify(await openModel(wrong), from, { imatrix });
+  assert.deepEqual(
+    different.map((each) => [each.name, each.bytes]),
+    [[name, 1]],
+    `${label}: a flipped bit`,
+  );
 }
 
 /** Loads a file and decodes four tokens. */
