@@ -10,12 +10,12 @@ import {
   timeText,
 } from "../../../web/lab/format.js";
 import { emptyState, fromLink, toLink } from "../../../web/lab/link.js";
+import { mainOf } from "../../../web/lab/model/files.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/report.js";
 import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
 import { showsText } from "../../../web/lab/texts.js";
-import { mainOf } from "../../../web/lab/model/files.js";
 import { bytesText, nounText } from "../../../web/shell/drawing/numbers.js";
 
 const METRICS = ["sqnr", "mse"];
