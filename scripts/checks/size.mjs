@@ -55,11 +55,11 @@ export const BUDGETS = {
   [EVERYTHING]: 106_500,
   [TORCH]: 112_500,
   [MODELS]: 161_000,
-  [analyzing("safetensors")]: 149_200,
-  [analyzing("GGUF")]: 133_000,
+  [analyzing("safetensors")]: 150_400,
+  [analyzing("GGUF")]: 133_400,
   [analyzing("ONNX")]: 152_400,
-  [converting("safetensors")]: 126_000,
-  [converting("GGUF")]: 108_500,
+  [converting("safetensors")]: 127_000,
+  [converting("GGUF")]: 108_900,
   [converting("ONNX")]: 129_400,
 };
 
