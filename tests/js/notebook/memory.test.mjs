@@ -249,8 +249,9 @@ describe("Memory of results of functions", () => {
   });
 
   it("is not that of an observer", () => {
-    for (const name of Object.keys(notebook).filter((each) => each.endsWith("Observer"))) {
-      const observer = observed(new notebook[name]());
+    for (const [name, Observer] of Object.entries(notebook)) {
+      if (!name.endsWith("Observer")) continue;
+      const observer = observed(new Observer());
       const qparams = () => attempt(() => stateOf([...observer.calculate_qparams()]));
       const before = [String(observer), qparams()];
       for (const field of ["min_val", "max_val"]) overwrite(attempt(() => observer[field]));
