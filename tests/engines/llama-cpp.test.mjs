@@ -117,7 +117,9 @@ async function compareBytes(name, settings) {
         if (ok && existsSync(out)) {
           const bytes = readFileSync(out);
           assert.ok(bytes.equals(await ours), `${label}: other bytes`);
-          await verifyFile(bytes, model, useImatrix ? imatrix : undefined, label);
+          // A bit of one in four files is flipped, as deriving takes as long as quantizing.
+          const matrix = useImatrix ? imatrix : undefined;
+          await verifyFile(bytes, model, matrix, label, equal % 4 === 0);
           equal++;
         } else {
           await assert.rejects(ours, RangeError, `${label}: refused by llama-quantize only`);
@@ -129,10 +131,11 @@ async function compareBytes(name, settings) {
 }
 
 /** Derives a file of llama-quantize again from its source, then the same file with a flipped bit. */
-async function verifyFile(bytes, source, imatrix, label) {
+async function verifyFile(bytes, source, imatrix, label, isFlipped) {
   const from = await openModel(source);
   const given = await verify(await openModel(bytes), from, { imatrix });
   assert.deepEqual([given.different, given.ties, given.equal], [[], 0, given.tensors], label);
+  if (!isFlipped) return;
   const tensors = [...(await readGGUF(bytesSource(bytes))).tensors.values()];
   const { name, span, byteLength } = tensors[bytes.length % tensors.length];
   const wrong = Uint8Array.from(bytes);
