@@ -66,6 +66,7 @@ void write_step<float>(const Int32x16& codes, const FourByFour& qparams, void* o
 
 // The same for codes of 32 bits: their differences have 33 bits, which double holds.
 void write_wide_step(const Int32x16& codes, const FourByFour& qparams, void* out) {
+  assert(qparams.each.nan_codes != nullptr);
   for (std::size_t j = 0; j < 4; ++j) {
     const ElementwiseQParams four = qparams.each.skip(j * qparams.stride);
     const v128_t zero_points = wasm_v128_load(four.nan_codes);
