@@ -104,7 +104,8 @@ struct VectorSegment {
 /// Bytes of a prepared query, a multiple of 16.
 [[nodiscard]] std::size_t prepared_query_size(const VectorFormat& format);
 
-/// Quantizes a query with as many bits as int32 sums of products allow: 15 for 768 values of int8.
+/// Quantizes a query: for rows of int8 with as many bits as int32 sums of products allow, 16 for up
+/// to 516 values with one scale; for rows of int4 with 12 bits, and for signs with 6.
 ///
 /// @param most_squares  the largest |c|^2 of all rows, see add_vectors().
 /// @param out      prepared_query_size() bytes, aligned to 16.

@@ -38,35 +38,36 @@ static_assert(sizeof(Query) == 48);
 
 std::size_t steps_of(std::size_t bytes) { return (bytes + 15) / 16; }
 
-// Bytes of a query's codes for each 16 bytes of a row's.
-std::size_t step_bytes(VectorCodes codes) {
-  if (codes == VectorCodes::kBinary) return kernels::kPlanes * 16;
-  return codes == VectorCodes::kInt8 ? 32 : 64;
+// Bytes of a query's codes for a group of a row.
+std::size_t group_query_size(const VectorGroups& groups, VectorCodes codes) {
+  const std::size_t steps = steps_of(groups.bytes);
+  if (codes == VectorCodes::kBinary) return steps * kernels::kPlanes * 16;
+  return codes == VectorCodes::kInt8 ? steps * 32 : kernels::four_bit_query_size(steps);
 }
 
 // The largest code of a query: sums of products fit in int32.
-double most_code(const VectorFormat& format, std::size_t group_size) {
-  if (format.codes == VectorCodes::kBinary) return (1 << (kernels::kPlanes - 1)) - 1;
-  const double row = format.codes == VectorCodes::kInt8 ? 127.0 : 7.0;
-  const double fits = 2147483647.0 / (row * static_cast<double>(group_size));
-  return std::min(32767.0, std::floor(fits));
+double most_code(VectorCodes codes, std::size_t group_size) {
+  if (codes == VectorCodes::kBinary) return (1 << (kernels::kPlanes - 1)) - 1;
+  if (codes == VectorCodes::kInt4) return kernels::kMostFourBits;
+  return std::min(32767.0, std::floor(2147483647.0 / (127.0 * static_cast<double>(group_size))));
 }
+static_assert(7.0 * kernels::kMostFourBits * kMostDimensions < 2147483647.0);
 
 // Places code i of a group.
-void place_code(std::int32_t code, std::size_t i, const VectorFormat& format,
-                const VectorGroups& groups, std::byte* to) {
-  if (format.codes == VectorCodes::kBinary) {
-    auto* planes = reinterpret_cast<std::uint8_t*>(to);
-    const std::size_t plane_bytes = steps_of(groups.bytes) * 16;
-    for (std::size_t p = 0; p < kernels::kPlanes; ++p) {
-      const auto bit = static_cast<std::uint32_t>(code) >> p & 1U;
-      std::uint8_t& byte = planes[p * plane_bytes + i / 8];
-      byte = static_cast<std::uint8_t>(byte | bit << (i % 8));
-    }
+void place_code(std::int32_t code, std::size_t i, VectorCodes codes, const VectorGroups& groups,
+                std::byte* to) {
+  if (codes == VectorCodes::kInt4) return kernels::place_four_bits(code, i, to);
+  if (codes == VectorCodes::kInt8) {
+    reinterpret_cast<std::int16_t*>(to)[i] = static_cast<std::int16_t>(code);
     return;
   }
-  const std::size_t place = format.codes == VectorCodes::kInt4 ? kernels::four_bit_place(i) : i;
-  reinterpret_cast<std::int16_t*>(to)[place] = static_cast<std::int16_t>(code);
+  auto* planes = reinterpret_cast<std::uint8_t*>(to);
+  const std::size_t plane_bytes = steps_of(groups.bytes) * 16;
+  for (std::size_t p = 0; p < kernels::kPlanes; ++p) {
+    const auto bit = static_cast<std::uint32_t>(code) >> p & 1U;
+    std::uint8_t& byte = planes[p * plane_bytes + i / 8];
+    byte = static_cast<std::uint8_t>(byte | bit << (i % 8));
+  }
 }
 
 // The bits of a double as an integer of the same order.
@@ -187,47 +188,61 @@ constexpr std::size_t kGroupedRows = 4;
 // Queries that are multiplied together: rows are read and widened once for both.
 constexpr std::size_t kPairedQueries = 2;
 
+// At most kTileRows rows of a segment, by their place in it.
+struct Tile {
+  std::size_t count = 0;
+  std::size_t rows[kTileRows];
+};
+
 // Products of the codes of one or two queries and of the rows' restored values: exact integers
 // times scales. out[q * kTileRows + r].
-void multiply_rows(const Scan& scan, const VectorSegment& segment, std::size_t i, std::size_t count,
+void multiply_rows(const Scan& scan, const VectorSegment& segment, const Tile& tile,
                    const std::byte* query, std::size_t queries, double* out) {
   const VectorGroups& groups = scan.groups;
-  const std::size_t stride = groups.row_bytes;
+  const VectorCodes type = scan.format.codes;
   const std::size_t query_bytes = prepared_query_size(scan.format);
-  const std::size_t group_step = steps_of(groups.bytes) * step_bytes(scan.format.codes);
+  const std::size_t group_step = group_query_size(groups, type);
   const std::size_t most = groups.count == 1 ? kTileRows : kGroupedRows;
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t rows = std::min(most, count - done);
-    const std::size_t first = i + done;
-    for (std::size_t q = 0; q < queries; ++q) std::fill_n(out + q * kTileRows + done, rows, 0.0);
+  for (std::size_t done = 0; done < tile.count; done += most) {
+    const std::size_t count = std::min(most, tile.count - done);
+    const std::size_t* const rows = tile.rows + done;
+    const std::uint8_t* codes[kTileRows];
+    for (std::size_t r = 0; r < count; ++r) codes[r] = segment.codes + rows[r] * groups.row_bytes;
+    for (std::size_t q = 0; q < queries; ++q) std::fill_n(out + q * kTileRows + done, count, 0.0);
     for (std::size_t g = 0; g < groups.count; ++g) {
       std::int32_t dots[kPairedQueries * kTileRows];
-      kernels::RowDots own{segment.codes + first * stride + g * groups.bytes, stride,
-                           query + sizeof(Query) + g * group_step,
-                           steps_of(code_bytes(groups.size_of(g), scan.format.codes))};
+      kernels::RowDots own{codes, query + sizeof(Query) + g * group_step,
+                           steps_of(code_bytes(groups.size_of(g), type)), g * groups.bytes};
       if (queries > 1) own.to_second = query_bytes;
-      if (scan.format.codes == VectorCodes::kInt8) {
-        kernels::dot_rows_s8(own, rows, dots);
-      } else if (scan.format.codes == VectorCodes::kInt4) {
-        kernels::dot_rows_s4(own, rows, dots);
+      if (type == VectorCodes::kInt8) {
+        kernels::dot_rows_s8(own, count, dots);
+      } else if (type == VectorCodes::kInt4) {
+        kernels::dot_rows_s4(own, count, dots);
       } else {
-        kernels::sum_signed_b1(own, rows, dots);
+        kernels::sum_signed_b1(own, count, dots);
         const auto sum = static_cast<std::int32_t>(query_at(query).sum);
-        for (std::size_t r = 0; r < rows; ++r) dots[r] = 2 * dots[r] - sum;
+        for (std::size_t r = 0; r < count; ++r) dots[r] = 2 * dots[r] - sum;
       }
-      const float* const scales = segment.scales + first * groups.count + g;
       for (std::size_t q = 0; q < queries; ++q) {
-        for (std::size_t r = 0; r < rows; ++r) {
-          const auto scale = static_cast<double>(scales[r * groups.count]);
-          out[q * kTileRows + done + r] += scale * dots[q * rows + r];
+        for (std::size_t r = 0; r < count; ++r) {
+          const auto scale = static_cast<double>(segment.scales[rows[r] * groups.count + g]);
+          out[q * kTileRows + done + r] += scale * dots[q * count + r];
         }
       }
     }
   }
 }
 
-bool is_wanted(const std::uint8_t* mask, std::size_t row) {
-  return mask == nullptr || (mask[row / 8] >> (row % 8) & 1) != 0;
+// The next rows of a segment that the mask has, from `next` on and before `end`.
+Tile next_tile(const std::uint8_t* mask, std::size_t first, std::size_t end, std::size_t& next) {
+  Tile tile;
+  for (; next < end && tile.count < kTileRows; ++next) {
+    const std::size_t row = first + next;
+    const unsigned bits = mask == nullptr ? 0xff : mask[row / 8];
+    if (bits == 0) next += 7 - row % 8;
+    if ((bits >> (row % 8) & 1) != 0) tile.rows[tile.count++] = next;
+  }
+  return tile;
 }
 
 // The estimated product with a row of signs. Their scale is of least error, so |x|^2 is
@@ -242,41 +257,32 @@ double sign_product(const VectorSegment& segment, std::size_t i, std::size_t dim
 }
 
 // Collects candidates of a query among rows of a segment.
-void collect_rows(const Scan& scan, const VectorSegment& segment, std::size_t begin,
-                  std::size_t count, const Query& query, const double* products, Collector& found) {
-  const std::size_t first = segment.first + begin;
+void collect_rows(const Scan& scan, const VectorSegment& segment, const Tile& tile,
+                  const Query& query, const double* products, Collector& found) {
   const bool has_signs =
       scan.format.codes == VectorCodes::kBinary && scan.format.similarity != Similarity::kEuclidean;
-  for (std::size_t r = 0; r < count; ++r) {
-    if (!is_wanted(scan.mask, first + r)) continue;
-    const std::size_t i = begin + r;
+  for (std::size_t r = 0; r < tile.count; ++r) {
+    const std::size_t i = tile.rows[r];
     Candidate candidate = bounds_of(query, scan.format.similarity, segment, i, products[r]);
     if (candidate.upper < found.threshold()) continue;
     if (has_signs) {
       const double score = sign_product(segment, i, scan.format.dimensions, candidate.score);
       candidate.score = std::clamp(score, candidate.lower, candidate.upper);
     }
-    candidate.row = static_cast<std::uint32_t>(first + r);
+    candidate.row = static_cast<std::uint32_t>(segment.first + i);
     candidate.order = segment.orders == nullptr ? candidate.row : segment.orders[i];
     found.add(candidate);
   }
 }
 
-// Scans at most kTileRows rows of a segment for one or two queries.
-void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
+// Scans rows of a segment for one or two queries.
+void scan_tile(const Scan& scan, const VectorSegment& segment, const Tile& tile,
                const std::byte* query, std::size_t queries, Collector* found) {
   double products[kPairedQueries * kTileRows];
-  if (scan.mask == nullptr) {
-    multiply_rows(scan, segment, begin, count, query, queries, products);
-  } else {
-    for (std::size_t r = 0; r < count; ++r) {
-      if (!is_wanted(scan.mask, segment.first + begin + r)) continue;
-      multiply_rows(scan, segment, begin + r, 1, query, queries, products + r);
-    }
-  }
+  multiply_rows(scan, segment, tile, query, queries, products);
   for (std::size_t q = 0; q < queries; ++q) {
     const Query& own = query_at(query + q * prepared_query_size(scan.format));
-    collect_rows(scan, segment, begin, count, own, products + q * kTileRows, found[q]);
+    collect_rows(scan, segment, tile, own, products + q * kTileRows, found[q]);
   }
 }
 
@@ -289,11 +295,11 @@ void scan_rows(const Scan& scan, std::size_t begin, std::size_t end, std::size_t
     const std::size_t from = std::max(begin, segment.first) - segment.first;
     const std::size_t to = std::min(end, segment.first + segment.rows);
     if (to <= segment.first) continue;
-    for (std::size_t i = from; i < to - segment.first; i += kTileRows) {
-      const std::size_t rows = std::min(kTileRows, to - segment.first - i);
+    for (std::size_t i = from; i < to - segment.first;) {
+      const Tile tile = next_tile(scan.mask, segment.first, to - segment.first, i);
       for (std::size_t q = 0; q < count; q += together) {
         const std::byte* query = scan.queries + (first_query + q) * query_bytes;
-        scan_tile(scan, segment, i, rows, query, std::min(together, count - q), found + q);
+        scan_tile(scan, segment, tile, query, std::min(together, count - q), found + q);
       }
     }
   }
@@ -309,7 +315,7 @@ constexpr std::size_t kQueriesTogether = 16;
 
 std::size_t prepared_query_size(const VectorFormat& format) {
   const VectorGroups groups(format);
-  return sizeof(Query) + groups.count * steps_of(groups.bytes) * step_bytes(format.codes);
+  return sizeof(Query) + groups.count * group_query_size(groups, format.codes);
 }
 
 Status prepare_query(std::span<const float> query, const VectorFormat& format,
@@ -328,8 +334,8 @@ Status prepare_query(std::span<const float> query, const VectorFormat& format,
   const double factor = is_cosine ? 1.0 / norm : 1.0;
   norm *= factor;
   const VectorGroups groups(format);
-  const std::size_t group_step = steps_of(groups.bytes) * step_bytes(format.codes);
-  const double most = most_code(format, groups.size);
+  const std::size_t group_step = group_query_size(groups, format.codes);
+  const double most = most_code(format.codes, groups.size);
   const double scale = sums.largest * factor / most;
   double noise = 0.0;
   double squares = 0.0;
@@ -341,7 +347,7 @@ Status prepare_query(std::span<const float> query, const VectorFormat& format,
     noise += difference * difference;
     squares += code * code;
     sum += static_cast<std::int64_t>(code);
-    place_code(static_cast<std::int32_t>(code), i % groups.size, format, groups,
+    place_code(static_cast<std::int32_t>(code), i % groups.size, format.codes, groups,
                codes + i / groups.size * group_step);
   }
   // One partial sum here: four times the additions of sum_error().

@@ -1,7 +1,7 @@
 #include "core/search_signs.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 
 #include "core/parallel.h"
 #include "kernels/search.h"
@@ -9,10 +9,6 @@
 
 namespace zeropoint {
 namespace {
-
-bool is_wanted(const std::uint8_t* mask, std::size_t row) {
-  return mask == nullptr || (mask[row / 8] >> (row % 8) & 1) != 0;
-}
 
 void measure_rows(const VectorSegment* segments, std::size_t count, std::size_t dimensions,
                   const std::uint8_t* signs, std::size_t begin, std::size_t end,
@@ -23,8 +19,7 @@ void measure_rows(const VectorSegment* segments, std::size_t count, std::size_t 
     const std::size_t from = std::max(begin, segment.first);
     const std::size_t to = std::min(end, segment.first + segment.rows);
     if (from >= to) continue;
-    kernels::sign_distances_b1({segment.signs + (from - segment.first) * stride, stride, signs,
-                                query_signs_size(dimensions) / 16},
+    kernels::sign_distances_b1({segment.signs + (from - segment.first) * stride, stride, signs},
                                to - from, distances + from);
   }
 }
@@ -66,29 +61,26 @@ Status nearest_signs(std::span<const VectorSegment> segments, std::size_t dimens
                  part_start(rows, part + 1, parts), all);
   });
 
-  // The distance of the last row that is taken, by the number of rows at each distance: first in
-  // steps of 256, then within one.
-  const std::uint8_t* const chosen = mask.empty() ? nullptr : mask.data();
-  std::array<std::uint32_t, 256> high{};
-  std::array<std::uint32_t, 256> low{};
-  const auto take = [](const std::array<std::uint32_t, 256>& sizes, std::size_t& left) {
-    std::size_t place = 0;
-    while (place < 255 && sizes[place] < left) left -= sizes[place++];
-    return place;
-  };
-  std::size_t left = count;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (is_wanted(chosen, row)) ++high[all[row] / 256];
+  for (std::size_t row = 0; row < rows && !mask.empty(); ++row) {
+    if ((mask[row / 8] >> (row % 8) & 1) == 0) all[row] = UINT16_MAX;
   }
-  const std::size_t step = take(high, left);
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (is_wanted(chosen, row) && all[row] / 256 == step) ++low[all[row] % 256];
+  // The least distance that enough rows have at most.
+  std::size_t last = count == 0 ? 0 : dimensions;
+  for (std::size_t low = 0; low < last;) {
+    const std::size_t middle = (low + last) / 2;
+    const std::size_t found =
+        kernels::mark_up_to_u16(all, rows, static_cast<std::uint16_t>(middle), out.data());
+    if (found < count) {
+      low = middle + 1;
+    } else {
+      last = middle;
+    }
   }
-  const std::size_t last = step * 256 + take(low, left);
-  std::fill(out.begin(), out.end(), std::uint8_t{0});
-  for (std::size_t row = 0; row < rows && count > 0; ++row) {
-    if (all[row] > last || !is_wanted(chosen, row)) continue;
-    out[row / 8] = static_cast<std::uint8_t>(out[row / 8] | 1 << (row % 8));
+  kernels::mark_up_to_u16(all, rows, static_cast<std::uint16_t>(last), out.data());
+  // A row of 65535 values may be as far as those that the mask leaves out.
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint8_t allowed = mask.empty() ? 0xff : mask[i];
+    out[i] = static_cast<std::uint8_t>(count == 0 ? 0 : out[i] & allowed);
   }
   return Status::kOk;
 }

@@ -1,9 +1,10 @@
-// Dots of one or two queries with rows of codes, 16 bytes a step, four rows at a time: each load of
-// a query serves four rows, and each widening of codes both queries. The rows are a quarter of the
-// rows apart: processors read ahead in each of four parts of memory, but hardly in neighbouring
-// rows, which are in the same page. Parity: integers, equal to the plain sums of
+// Dots with rows of codes, 16 bytes a step: of a query with four rows at a time, or of two queries,
+// so that codes are unpacked once for both; with two rows of int4 then. The rows are a quarter or
+// half of all rows apart: processors read ahead in each of these parts of memory, but hardly in
+// neighbouring rows, which are in the same page. Parity: integers, equal to the plain sums of
 // reference/search.h.
-#include <cassert>
+#include <algorithm>
+#include <bit>
 
 #include "kernels/search.h"
 #include "kernels/simd.h"
@@ -11,74 +12,85 @@
 namespace zeropoint::kernels {
 namespace {
 
+// The sum of the lanes, modulo 2^32.
 std::int32_t total(v128_t v) {
   v = add_pairs(v, v);
-  return wasm_i32x4_extract_lane(v, 0) + wasm_i32x4_extract_lane(v, 1);
+  return wasm_i32x4_extract_lane(add_pairs(v, v), 0);
 }
 
 v128_t add_dot(v128_t codes, const std::uint8_t* query, v128_t sum) {
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, wasm_v128_load(query)));
 }
 
-// 16 bytes of rows of 8 and of 4 bits: part(bytes, p) has the codes that meet vector p of a query.
+// 16 bytes of rows of 8 and of 4 bits: part(p) has the words that meet vector p of a query.
 struct EightBits {
   static constexpr std::size_t kParts = 2;
-  static v128_t part(const std::uint8_t* bytes, std::size_t p) {
-    return wasm_i16x8_load8x8(bytes + 8 * p);
-  }
+  static constexpr std::size_t kPairedRows = 4;
+  static constexpr std::size_t kStart = 0;
+  explicit EightBits(const std::uint8_t* bytes) : bytes_(bytes) {}
+  [[nodiscard]] v128_t part(std::size_t p) const { return wasm_i16x8_load8x8(bytes_ + 8 * p); }
+
+ private:
+  const std::uint8_t* bytes_;
 };
 struct FourBits {
   static constexpr std::size_t kParts = 4;
-  static v128_t part(const std::uint8_t* bytes, std::size_t p) {
-    const auto above = static_cast<std::uint32_t>(12 - 4 * p);
-    return wasm_i16x8_shr(wasm_i16x8_shl(wasm_v128_load(bytes), above), 12);
+  static constexpr std::size_t kPairedRows = 2;
+  static constexpr std::size_t kStart = 16;
+  explicit FourBits(const std::uint8_t* bytes)
+      : words_(wasm_v128_xor(wasm_v128_load(bytes), hidden_splat<0x08880888>())) {}
+  [[nodiscard]] v128_t part(std::size_t p) const {
+    return wasm_i16x8_shr(words_, static_cast<std::uint32_t>(4 * p));
   }
+
+ private:
+  v128_t words_;
 };
 
-// kRows rows, `apart` rows from each other.
-template <typename Codes, std::size_t kRows, std::size_t kQueries>
-void dot_some(const RowDots& dots, std::size_t row, std::size_t apart, std::int32_t* const* out) {
-  const std::uint8_t* from[kRows];
-  const std::uint8_t* query[kQueries];
-  v128_t sums[kQueries][kRows];
-  for (std::size_t r = 0; r < kRows; ++r) from[r] = dots.rows + (row + r * apart) * dots.stride;
-  for (std::size_t q = 0; q < kQueries; ++q) {
-    query[q] = static_cast<const std::uint8_t*>(dots.query) + q * dots.to_second;
-    for (std::size_t r = 0; r < kRows; ++r) sums[q][r] = wasm_i32x4_splat(0);
-  }
-  for (std::size_t i = 0; i < dots.steps; ++i) {
-    for (std::size_t p = 0; p < Codes::kParts; ++p) {
+// Four rows at a time, or with two queries Codes::kPairedRows; a row several times at the end.
+template <typename Codes, std::size_t kQueries>
+void dot_rows(const RowDots& dots, std::size_t count, std::int32_t* out) {
+  constexpr std::size_t kRows = kQueries == 1 ? 4 : Codes::kPairedRows;
+  const std::size_t apart = (count + kRows - 1) / kRows;
+  for (std::size_t row = 0; row < apart; ++row) {
+    std::size_t places[kRows];
+    const std::uint8_t* from[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
+      places[r] = std::min(row + r * apart, count - 1);
+      from[r] = dots.rows[places[r]] + dots.offset;
+    }
+    const std::uint8_t* query[kQueries];
+    v128_t sums[kQueries][kRows];
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      query[q] = static_cast<const std::uint8_t*>(dots.query) + q * dots.to_second;
+      const v128_t start = Codes::kStart == 0 ? wasm_i32x4_splat(0) : wasm_v128_load(query[q]);
+      for (v128_t& sum : sums[q]) sum = start;
+      query[q] += Codes::kStart;
+    }
+    for (std::size_t i = 0; i < dots.steps; ++i) {
       for (std::size_t r = 0; r < kRows; ++r) {
-        const v128_t codes = Codes::part(from[r], p);
-        for (std::size_t q = 0; q < kQueries; ++q) {
-          sums[q][r] = add_dot(codes, query[q] + 16 * p, sums[q][r]);
+        const Codes codes(from[r]);
+        for (std::size_t p = 0; p < Codes::kParts; ++p) {
+          const v128_t words = codes.part(p);
+          for (std::size_t q = 0; q < kQueries; ++q) {
+            sums[q][r] = add_dot(words, query[q] + 16 * p, sums[q][r]);
+          }
         }
       }
+      for (std::size_t r = 0; r < kRows; ++r) from[r] = ahead(from[r], 16);
+      for (std::size_t q = 0; q < kQueries; ++q) query[q] = ahead(query[q], 16 * Codes::kParts);
     }
-    for (std::size_t r = 0; r < kRows; ++r) from[r] = ahead(from[r], 16);
-    for (std::size_t q = 0; q < kQueries; ++q) query[q] = ahead(query[q], 16 * Codes::kParts);
-  }
-  for (std::size_t q = 0; q < kQueries; ++q) {
-    for (std::size_t r = 0; r < kRows; ++r) out[q][row + r * apart] = total(sums[q][r]);
-  }
-}
-
-template <typename Codes, std::size_t kQueries>
-void dot_all(const RowDots& dots, std::size_t count, std::int32_t* out) {
-  std::int32_t* const outs[] = {out, out + count};
-  const std::size_t quarter = count / 4;
-  for (std::size_t row = 0; row < quarter; ++row) {
-    dot_some<Codes, 4, kQueries>(dots, row, quarter, outs);
-  }
-  for (std::size_t row = 4 * quarter; row < count; ++row) {
-    dot_some<Codes, 1, kQueries>(dots, row, 1, outs);
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      std::int32_t* const own = out + q * count;
+      for (std::size_t r = 0; r < kRows; ++r) own[places[r]] = total(sums[q][r]);
+    }
   }
 }
 
 template <typename Codes>
 void dot_rows(const RowDots& dots, std::size_t count, std::int32_t* out) {
-  if (dots.to_second == 0) return dot_all<Codes, 1>(dots, count, out);
-  dot_all<Codes, 2>(dots, count, out);
+  if (dots.to_second == 0) return dot_rows<Codes, 1>(dots, count, out);
+  dot_rows<Codes, 2>(dots, count, out);
 }
 
 // The next 16 bytes; zeros behind the last one.
@@ -99,11 +111,21 @@ void dot_rows_s4(const RowDots& dots, std::size_t count, std::int32_t* out) {
   dot_rows<FourBits>(dots, count, out);
 }
 
+void place_four_bits(std::int32_t q, std::size_t i, void* query) {
+  auto* const start = static_cast<std::int32_t*>(query);
+  auto* const factors = reinterpret_cast<std::int16_t*>(start + 4) + i / 32 * 32 + i % 32 / 4;
+  const std::size_t part = i % 4;
+  factors[part * 8] = static_cast<std::int16_t>(factors[part * 8] + q);
+  if (part == 3) return;
+  factors[part * 8 + 8] = static_cast<std::int16_t>(factors[part * 8 + 8] - 16 * q);
+  *start -= 8 * q;
+}
+
 void sum_signed_b1(const RowDots& dots, std::size_t count, std::int32_t* out) {
   const auto* planes = static_cast<const std::uint8_t*>(dots.query);
   const std::size_t plane_bytes = dots.steps * 16;
   for (std::size_t row = 0; row < count; ++row) {
-    const std::uint8_t* bits = dots.rows + row * dots.stride;
+    const std::uint8_t* bits = dots.rows[row] + dots.offset;
     std::int32_t sum = 0;
     v128_t totals[kPlanes];
     for (v128_t& t : totals) t = wasm_i32x4_splat(0);
@@ -133,23 +155,23 @@ void sum_signed_b1(const RowDots& dots, std::size_t count, std::int32_t* out) {
   }
 }
 
-void sign_distances_b1(const RowDots& dots, std::size_t count, std::uint16_t* out) {
-  const auto* query = static_cast<const std::uint8_t*>(dots.query);
+void sign_distances_b1(const SignRows& signs, std::size_t count, std::uint16_t* out) {
+  const std::size_t steps = (signs.stride + 15) / 16;
   // Bytes of the last step that belong to the row.
   std::uint8_t own[16];
-  for (std::size_t i = 0; i < 16; ++i) own[i] = (dots.steps - 1) * 16 + i < dots.stride ? 0xff : 0;
+  for (std::size_t i = 0; i < 16; ++i) own[i] = (steps - 1) * 16 + i < signs.stride ? 0xff : 0;
   const v128_t last = wasm_v128_load(own);
   for (std::size_t row = 0; row < count; ++row) {
-    const std::uint8_t* bits = dots.rows + row * dots.stride;
+    const std::uint8_t* bits = signs.rows + row * signs.stride;
     v128_t sum = wasm_i32x4_splat(0);
-    for (std::size_t step = 0; step < dots.steps;) {
+    for (std::size_t step = 0; step < steps;) {
       // Counts of 16 bytes, at most 8 each: 31 steps fit in a byte.
-      const std::size_t end = step + 31 < dots.steps ? step + 31 : dots.steps;
+      const std::size_t end = step + 31 < steps ? step + 31 : steps;
       v128_t counts = wasm_i32x4_splat(0);
       for (; step < end; ++step) {
-        v128_t differ =
-            wasm_v128_xor(wasm_v128_load(bits + step * 16), wasm_v128_load(query + step * 16));
-        if (step + 1 == dots.steps) differ = wasm_v128_and(differ, last);
+        v128_t differ = wasm_v128_xor(wasm_v128_load(bits + step * 16),
+                                      wasm_v128_load(signs.query + step * 16));
+        if (step + 1 == steps) differ = wasm_v128_and(differ, last);
         counts = wasm_i8x16_add(counts, wasm_i8x16_popcnt(differ));
       }
       sum = wasm_i32x4_add(
@@ -157,6 +179,22 @@ void sign_distances_b1(const RowDots& dots, std::size_t count, std::uint16_t* ou
     }
     out[row] = static_cast<std::uint16_t>(total(sum));
   }
+}
+
+std::size_t mark_up_to_u16(const std::uint16_t* distances, std::size_t count, std::uint16_t most,
+                           std::uint8_t* marks) {
+  const v128_t limit = wasm_i16x8_splat(static_cast<std::int16_t>(most));
+  std::size_t marked = 0;
+  for (std::size_t i = 0; i < count; i += 8) {
+    const std::size_t own = std::min<std::size_t>(8, count - i);
+    std::uint16_t rest[8] = {};
+    if (own < 8) std::copy_n(distances + i, own, rest);
+    const v128_t some = wasm_v128_load(own < 8 ? rest : distances + i);
+    const std::uint32_t bits = wasm_i16x8_bitmask(wasm_u16x8_le(some, limit)) & ((1U << own) - 1);
+    marks[i / 8] = static_cast<std::uint8_t>(bits);
+    marked += static_cast<std::size_t>(std::popcount(bits));
+  }
+  return marked;
 }
 
 std::int32_t sum_squares_s8(const std::uint8_t* codes, std::size_t bytes) {

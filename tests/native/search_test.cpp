@@ -367,16 +367,22 @@ TEST(Search, FollowsAMask) {
   Random random(64);
   const std::size_t n = 24;
   const std::vector<float> x = random.uniforms(300 * n, -1.0F, 1.0F);
-  const Index index({n, Similarity::kDot, VectorCodes::kInt8, Originals::kFloat32}, x, 128);
-  std::vector<std::uint8_t> mask((300 + 7) / 8);
-  for (std::size_t row = 0; row < 300; row += 7) {
-    mask[row / 8] = static_cast<std::uint8_t>(mask[row / 8] | 1 << row % 8);
+  // Also with segments that begin within a byte of the mask, and with bytes of 0.
+  for (const std::size_t segment_rows : {128U, 100U, 13U}) {
+    const Index index({n, Similarity::kDot, VectorCodes::kInt8, Originals::kFloat32}, x,
+                      segment_rows);
+    const auto prepared = index.prepare({x.data(), n});
+    for (const std::size_t step : {1U, 7U, 29U, 299U}) {
+      std::vector<std::uint8_t> mask((300 + 7) / 8);
+      for (std::size_t row = 0; row < 300; row += step) {
+        mask[row / 8] = static_cast<std::uint8_t>(mask[row / 8] | 1 << row % 8);
+      }
+      const std::vector<Candidate> found = index.scan(prepared, 300, mask)[0];
+      ASSERT_EQ(found.size(), 299 / step + 1);
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].row, step * i);
+    }
+    EXPECT_TRUE(index.scan(prepared, 5, std::vector<std::uint8_t>((300 + 7) / 8))[0].empty());
   }
-  const auto prepared = index.prepare({x.data(), n});
-  const std::vector<Candidate> found = index.scan(prepared, 300, mask)[0];
-  ASSERT_EQ(found.size(), 43U);
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].row, 7 * i);
-  EXPECT_TRUE(index.scan(prepared, 5, std::vector<std::uint8_t>(mask.size()))[0].empty());
 }
 
 TEST(Search, MarksTheRowsOfNearestSigns) {

@@ -36,6 +36,24 @@ const COLUMNS = [
   "restored",
 ] as const satisfies readonly Column[];
 
+/** The columns that files have; the others are computed of them. */
+const STORED = [
+  "codes",
+  "scales",
+  "errors",
+  "originals",
+  "originalErrors",
+  "signs",
+] as const satisfies readonly Column[];
+
+/** Reads some rows of a column of a file. The bytes may change with the call after the next one. */
+export type ReadRows = (column: Column, first: number, rows: number) => Promise<Uint8Array>;
+
+/** Bytes of rows that are read at a time: they stay in the processor's cache until they are checked. */
+const READ_BYTES = 2 ** 20;
+/** The widest column, in bytes of a row, that is read as a whole. */
+const WIDEST_WHOLE = 16;
+
 /** Readable bytes behind the last row's codes and signs. */
 const SLACK = 16;
 /** Segments have multiples of this many rows: the core scans as many at a time. */
@@ -512,35 +530,59 @@ export class VectorRows {
   }
 
   /**
-   * Takes all rows of a file.
+   * Takes all rows of a file, some at a time, which are checked while they are in the processor's cache. The index is
+   * not used meanwhile.
    * @returns the core's status: kOk, or what is wrong with the rows
    */
-  restore(
+  async restore(
     where: string,
-    rows: number,
-    columns: ReadonlyMap<Column, Uint8Array>,
+    size: number,
+    read: ReadRows,
     orders: Uint32Array | undefined,
     { mostSquares, nextOrder }: { readonly mostSquares: number; readonly nextOrder: number },
-  ): string {
+  ): Promise<string> {
     const { module, memory } = this.core;
-    let status = "kOk" as string;
+    this.#reserve(where, size);
+    const squaresAt = this.#descriptions + SQUARES_AT;
+    memory.writeOne("Int32Array", squaresAt, 0);
+    // One segment, unless there are no rows.
+    const at = { ...this.#segments.at(0)?.at } as Record<Column, number>;
+    const put = (column: Column, bytes: Uint8Array, first: number): void =>
+      memory.write("Uint8Array", at[column] + this.widths[column] * first, bytes);
+    const stored = STORED.filter((column) => this.widths[column] > 0);
+    const wide = stored.filter((column) => this.widths[column] > WIDEST_WHOLE);
+    for (const column of stored) {
+      if (!wide.includes(column)) put(column, await read(column, 0, size), 0);
+    }
+    const rowBytes = wide.reduce((bytes, column) => bytes + this.widths[column], 0);
+    const step = Math.max(1, Math.floor(READ_BYTES / Math.max(rowBytes, WIDEST_WHOLE)));
+    const readSome = (first: number): Promise<Uint8Array[]> => {
+      const rows = Math.min(step, size - first);
+      const parts = Promise.all(wide.map((column) => read(column, first, rows)));
+      // An error of the rows before ends the work without a look at these.
+      parts.catch(() => undefined);
+      return parts;
+    };
+    let ahead = size > 0 ? readSome(0) : undefined;
+    for (let first = 0; first < size; first += step) {
+      const parts = await (ahead as Promise<Uint8Array[]>);
+      if (first + step < size) ahead = readSome(first + step);
+      for (const [i, column] of wide.entries()) put(column, parts[i], first);
+      const own = { ...at };
+      for (const column of COLUMNS)
+        if (at[column] !== 0) own[column] += this.widths[column] * first;
+      const rows = Math.min(step, size - first);
+      const work = this.#describe(0, { at: own }, 0, rows);
+      const status = module.checkVectors(this.formatAt, work, squaresAt);
+      if (status !== "kOk") return status;
+    }
     this.#change(() => {
-      this.#reserve(where, rows);
-      const squaresAt = this.#descriptions + SQUARES_AT;
-      memory.writeOne("Int32Array", squaresAt, 0);
-      // One segment, unless there are no rows.
-      for (const segment of this.#segments) {
-        for (const [column, bytes] of columns)
-          memory.write("Uint8Array", segment.at[column], bytes);
-        status = module.checkVectors(this.formatAt, this.#describe(0, segment, 0, rows), squaresAt);
-        if (status !== "kOk") return;
-      }
       if (orders !== undefined) this.#setOrders(where, 0, orders);
-      this.#size = rows;
+      this.#size = size;
       this.#mostSquares = Math.max(mostSquares, memory.readOne("Int32Array", squaresAt));
       this.#nextOrder = nextOrder;
     });
-    return status;
+    return "kOk";
   }
 
   /** The values of a column as an array. */

@@ -58,6 +58,53 @@ function readLikePython(data) {
   return { about, part, ids, vectors };
 }
 
+describe("load of an index reads its rows in parts", () => {
+  const large = new VectorIndex({ dimensions: 1024, originals: "float16" });
+  large.add(Array.from({ length: 1500 }, () => random.normal(1024)));
+
+  it("of at most 1 MiB and a row, into two arrays in turn", async () => {
+    const bytes = await bytesOf(large);
+    const lengths = [];
+    const read = (offset, length) => {
+      lengths.push(length);
+      return bytes.subarray(offset, offset + length);
+    };
+    const again = await load({ size: bytes.length, read });
+    assert.ok(Math.max(...lengths) <= 2 ** 20 + 3 * 1024, String(lengths));
+    assert.ok(lengths.length > 6);
+    const one = random.normal(1024);
+    assert.deepEqual(again.search(one), large.search(one));
+    assert.deepEqual(await bytesOf(again), bytes);
+    again.dispose();
+  });
+
+  it("and refuses what a later part holds", async () => {
+    const bytes = await bytesOf(large);
+    const start = 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true));
+    const { codes } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+    bytes[start + codes.data_offsets[1] - 1] = 0x80;
+    await assert.rejects(load(bytes), /codes within their range/);
+    const read = async (offset, length) => {
+      if (offset > start + 2 ** 20) throw new Error("the disk is gone");
+      return bytes.subarray(offset, offset + length);
+    };
+    await assert.rejects(load({ size: bytes.length, read }), /the disk is gone/);
+  });
+
+  it("and refuses columns that something else has taken", async () => {
+    const index = new VectorIndex({ dimensions: 4 });
+    index.add([[1, 2, 3, 4]]);
+    const bytes = await bytesOf({ a: index, b: index });
+    const start = 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true));
+    const header = new TextDecoder().decode(bytes.subarray(8, start));
+    const changed = header.replace(/b\.codes(?=\\")/, "a.codes");
+    assert.notEqual(changed, header);
+    const out = bytes.slice();
+    new TextEncoder().encodeInto(changed, out.subarray(8, start));
+    await assert.rejects(load(out), /not used before/);
+  });
+});
+
 describe("save and load of an index", () => {
   const cases = [
     [{}, undefined],

@@ -17,10 +17,12 @@ import { TIMEOUT } from "../open/requests.js";
 import { checkReadable, type FileSource, guarded, openSource } from "../open/sources.js";
 import {
   type LoadedTensor,
+  type PlacedTensor,
   STRUCTURE_KEY,
   STRUCTURE_VERSION,
   StructureReader,
 } from "../structure/structure.js";
+import { columnNames } from "../structure/vector-index.js";
 import { type Loaded, readSaveable } from "./saveable.js";
 
 /** Options of `load`. */
@@ -75,15 +77,23 @@ export async function loadOn(
     const { metadata, tensors } = await readSafetensors(file, where);
     const structure = parseStructure(where, metadata.get(STRUCTURE_KEY));
     const loaded = new Map<string, LoadedTensor>();
+    const placed = new Map<string, PlacedTensor>();
+    const later = columnNames(structure);
     for (const [name, { dtype, shape, byteLength, span }] of tensors) {
       checkReadable(where, byteLength);
+      if (later.has(name)) {
+        placed.set(name, { dtype, shape, span: { source: file, offset: span.offset } });
+        continue;
+      }
       const bytes = await readBytes(where, file, span.offset, byteLength);
       // A copy, unless the source has made one: from then on the memory is the thing's.
       const isOwn = file.isFresh && bytes.byteLength === bytes.buffer.byteLength;
       loaded.set(name, { dtype, shape, bytes: isOwn ? bytes : bytes.slice() });
     }
-    const reader = new StructureReader(where, loaded, file.size, own, binderOf(core));
-    return runOn(core, () => readAll(reader, structure));
+    const reader = new StructureReader(where, loaded, file.size, own, binderOf(core), placed);
+    const thing = runOn(core, () => readAll(reader, structure));
+    await reader.finish();
+    return thing;
   } finally {
     await file.close();
   }

@@ -9,6 +9,7 @@ import {
   type ByteStream,
   type FileError,
   fileError,
+  type Span,
   type WritableTensor,
 } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
@@ -91,15 +92,25 @@ export interface LoadedTensor {
   readonly bytes: Uint8Array;
 }
 
+/** A tensor of a file, and where its bytes are. */
+export interface PlacedTensor {
+  readonly dtype: FileDType;
+  readonly shape: readonly number[];
+  readonly span: Span;
+}
+
 /** Reads a saved file's structure, and hands out its tensors. */
 export class StructureReader {
   readonly #tensors: Map<string, LoadedTensor>;
+  readonly #placed: Map<string, PlacedTensor>;
+  readonly #later: (() => Promise<void>)[] = [];
   readonly #budget: Budget;
   #depth = 0;
 
   /**
    * @param functions  user functions by name; without a prototype
    * @param bind  binds classes of observers to the instance that reads
+   * @param placed  tensors that are read later, see `placedNames`
    */
   constructor(
     readonly where: string,
@@ -107,8 +118,10 @@ export class StructureReader {
     size: number,
     readonly functions: Readonly<Record<string, unknown>>,
     readonly bind: Bind = (value) => value,
+    placed: ReadonlyMap<string, PlacedTensor> = new Map(),
   ) {
     this.#tensors = new Map(tensors);
+    this.#placed = new Map(placed);
     this.#budget = new Budget(size + 48 * 2 ** 20);
   }
 
@@ -187,13 +200,22 @@ export class StructureReader {
 
   /** Takes a tensor of one of several dtypes by its name. A tensor can be taken once. */
   take(path: string, value: unknown, dtypes: readonly FileDType[]): LoadedTensor {
+    return this.#take(this.#tensors, path, value, dtypes);
+  }
+
+  #take<Tensor extends LoadedTensor | PlacedTensor>(
+    tensors: Map<string, Tensor>,
+    path: string,
+    value: unknown,
+    dtypes: readonly FileDType[],
+  ): Tensor {
     const name = this.text(path, value);
-    const tensor = this.#tensors.get(name);
+    const tensor = tensors.get(name);
     if (tensor === undefined) throw this.fail(path, "the name of a tensor not used before", name);
     if (!dtypes.includes(tensor.dtype)) {
       throw this.fail(path, `${show(name)} of ${dtypes.join(" or ")}`, tensor.dtype);
     }
-    this.#tensors.delete(name);
+    tensors.delete(name);
     // A shape without values costs nothing in the file, but rows of it cost memory.
     if (sizeOf(tensor.shape) === 0) this.spend(32 * Math.max(...tensor.shape));
     return tensor;
@@ -206,16 +228,40 @@ export class StructureReader {
     dtypes: readonly FileDType[],
     shape: readonly number[],
   ): LoadedTensor {
-    const tensor = this.take(path, value, dtypes);
+    return this.#shaped(path, value, this.take(path, value, dtypes), shape);
+  }
+
+  /** Takes a tensor whose bytes are read later, and checks its shape. */
+  takePlaced(path: string, value: unknown, dtype: FileDType, shape: readonly number[]): Span {
+    const tensor = this.#take(this.#placed, path, value, [dtype]);
+    return this.#shaped(path, value, tensor, shape).span;
+  }
+
+  #shaped<Tensor extends LoadedTensor | PlacedTensor>(
+    path: string,
+    value: unknown,
+    tensor: Tensor,
+    shape: readonly number[],
+  ): Tensor {
     if (tensor.shape.length === shape.length && tensor.shape.every((n, i) => n === shape[i])) {
       return tensor;
     }
     throw this.fail(path, `${show(value)} of shape ${showShape(shape)}`, tensor.shape);
   }
 
+  /** Adds work for after all nodes are read: it reads bytes. */
+  later(work: () => Promise<void>): void {
+    this.#later.push(work);
+  }
+
+  /** Does the work that was added. */
+  async finish(): Promise<void> {
+    for (const work of this.#later) await work();
+  }
+
   /** Checks that all tensors were taken. */
   end(): void {
-    const [left] = this.#tensors.keys();
+    const [left] = [...this.#tensors.keys(), ...this.#placed.keys()];
     if (left !== undefined) throw this.fail("", "a use of every tensor", left);
   }
 }

@@ -4,10 +4,10 @@ import { typeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { writeJson } from "../../formats/json.js";
-import type { ByteStream } from "../../formats/source.js";
+import { type ByteStream, readScratch, type Span } from "../../formats/source.js";
 import { checkId } from "../../search/ids.js";
 import { signBytes, type VectorId, type VectorMetric } from "../../search/layout.js";
-import type { Column, VectorRows } from "../../search/rows.js";
+import type { Column, ReadRows, VectorRows } from "../../search/rows.js";
 import { partsOf, VectorIndex } from "../../search/vector-index.js";
 import { arrayOf } from "./arrays.js";
 import {
@@ -166,7 +166,16 @@ const FAULTS: Readonly<Record<string, readonly [field: string, expected: string]
   kSizeOverflow: ["codes", "codes within their range"],
 };
 
-/** Reads an index. */
+/** The names of the tensors that the indexes of a structure read later. */
+export function columnNames(structure: unknown, names = new Set<unknown>()): Set<unknown> {
+  if (typeof structure !== "object" || structure === null) return names;
+  const node = structure as Readonly<Record<string, unknown>>;
+  if (node.kind === INDEX_KIND) for (const field of COLUMN_FIELDS) names.add(node[field]);
+  else for (const value of Object.values(node)) columnNames(value, names);
+  return names;
+}
+
+/** Reads an index, whose rows are read later. */
 export function readIndex(reader: StructureReader, path: string, value: unknown): AnyVectorIndex {
   const { where } = reader;
   const node = reader.fields(path, value, FIELDS);
@@ -190,11 +199,10 @@ export function readIndex(reader: StructureReader, path: string, value: unknown)
   });
   try {
     const { rows, ids } = partsOf(where, index);
-    const columns = new Map<Column, Uint8Array>();
+    const spans = new Map<Column, Span>();
     const stored = storedColumns(rows, size);
     for (const { column, field, dtype, shape } of stored) {
-      const tensor = reader.takeShaped(`${path}.${field}`, node[field], [dtype], shape);
-      columns.set(column, tensor.bytes);
+      spans.set(column, reader.takePlaced(`${path}.${field}`, node[field], dtype, shape));
     }
     const other = COLUMN_FIELDS.find(
       (field) => node[field] !== undefined && !stored.some((own) => own.field === field),
@@ -209,13 +217,44 @@ export function readIndex(reader: StructureReader, path: string, value: unknown)
     const list = node.ids === undefined ? undefined : readIds(reader, path, node.ids, size);
     const nextId = integer("nextId", list === undefined ? size : 0, 2 ** 53);
     if (!ids.restore(list, size, nextId)) throw reader.fail(`${path}.ids`, "each id once", "two");
-    const fault = fieldOf(FAULTS, rows.restore(where, size, columns, orders, counts));
-    if (fault !== undefined) throw reader.fail(`${path}.${fault[0]}`, fault[1], "others");
+    reader.later(async () => {
+      try {
+        const status = await rows.restore(
+          where,
+          size,
+          rowReader(where, rows, spans),
+          orders,
+          counts,
+        );
+        const fault = fieldOf(FAULTS, status);
+        if (fault !== undefined) throw reader.fail(`${path}.${fault[0]}`, fault[1], "others");
+      } catch (error) {
+        index.dispose();
+        throw error;
+      }
+    });
     return index;
   } catch (error) {
     index.dispose();
     throw error;
   }
+}
+
+/** Reads columns of a file for `VectorRows.restore`, each into two arrays in turn. */
+function rowReader(
+  where: string,
+  { widths }: VectorRows,
+  spans: ReadonlyMap<Column, Span>,
+): ReadRows {
+  const scratches = new Map<Column, Uint8Array[]>();
+  return async (column, first, count) => {
+    const { source, offset } = spans.get(column) as Span;
+    const width = widths[column];
+    const [next = new Uint8Array(0), other = next] = scratches.get(column) ?? [];
+    const scratch = next.length < width * count ? new Uint8Array(width * count) : next;
+    scratches.set(column, [other, scratch]);
+    return await readScratch(where, source, offset + width * first, width * count, scratch);
+  };
 }
 
 /** The places in the order of insertion: different ones, below the next one. */
