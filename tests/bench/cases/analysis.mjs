@@ -48,9 +48,12 @@ export async function analysisEntries({ rows, columns, tensors }, { heaps, zerop
     const size = CACHED_ROWS * columns;
     const at = core.allocate(4 * size);
     const out = core.allocate(48 * CACHED_ROWS);
-    disposals.push(() => [at, out].forEach((place) => void core.release(place)));
+    const settings = core.allocate(16 * schemes.length);
+    disposals.push(() => [at, out, settings].forEach((place) => void core.release(place)));
     new Float32Array(core.HEAPU8.buffer, at, size).set(x.subarray(0, size));
-    const runs = schemes.map((name) => runOf(core, name, at, columns, out));
+    const runs = schemes.map((name, i) =>
+      runOf(core, name, { at, columns, out, own: settings + 16 * i }),
+    );
     add({
       build: heap.build,
       place: "heap",
@@ -77,15 +80,17 @@ export async function analysisEntries({ rows, columns, tensors }, { heaps, zerop
   return { entries, skipped: [], dispose: () => disposals.forEach((dispose) => void dispose()) };
 }
 
-/** The call that measures the rows in the heap with a scheme. */
-function runOf(core, name, at, columns, out) {
+/** The call that measures the rows in the heap with a scheme; own: 16 bytes for its group's size, run and range. */
+function runOf(core, name, { at, columns, out, own }) {
   if (BLOCKS.includes(name)) {
     return () => core.blockRowErrors(at, CACHED_ROWS, columns, name, 0, 0, out);
   }
   const [, dtype, unit, size, affine] = /^(\w+)-(tensor|channel|g(\d+))(-affine)?$/.exec(name);
   const group = unit === "tensor" ? 0 : unit === "channel" ? columns : Number(size);
   const scheme = affine ? "affine" : "symmetric";
-  const given = [at, CACHED_ROWS, columns, dtype, scheme, group, columns, false, -4, 4, 0, 0, out];
+  new Uint32Array(core.HEAPU8.buffer, own, 2).set([group, columns]);
+  new Float32Array(core.HEAPU8.buffer, own + 8, 2).set([-4, 4]);
+  const given = [at, CACHED_ROWS, columns, dtype, scheme, own, false, own + 8, 0, 0, out];
   return () => core.rowErrors(...given);
 }
 
