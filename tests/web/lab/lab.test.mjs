@@ -226,6 +226,7 @@ describe("The Model Lab", () => {
     await page.select("[name='target']", "mlx");
     await waitFor(page, () => /target=mlx/.test(location.hash));
     await page.waitForSelector("[data-action='write']:not(:disabled)");
+    await waitForPlan(page);
     // The file has no graph.
     assert.ok(await page.$("[name='format'] option[value='onnx']:disabled"));
     const budget = await textOf(page, ".budget-text");

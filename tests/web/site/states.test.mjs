@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { openFile } from "../lab/pages.mjs";
+import { openFile, waitForPlan } from "../lab/pages.mjs";
 import { inWholeSuite, openPage, typeInto, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 
@@ -141,6 +141,8 @@ const STATES = {
       await there(page, ".lab-command:not([hidden])");
     },
     written: async (page) => {
+      // Another plan, of exact figures, disables the button for a moment.
+      await waitForPlan(page);
       await there(page, "[data-action='write']:not(:disabled)");
       await press(page, "[data-action='write']");
       await there(page, ".lab-written a[download]");
