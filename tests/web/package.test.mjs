@@ -48,7 +48,8 @@ const NODE_ONLY = {
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
   "core/threads/threads.test.mjs": {
     // The page's equivalent is threads.test.mjs, which ends the workers of pages.
-    "threads of the baseline build > compute in parallel": "looks at the memory from a worker of Node",
+    "threads of the baseline build > compute in parallel":
+      "looks at the memory from a worker of Node",
     "threads of the baseline build > survive workers that end between calls": "ends Node's workers",
     "threads of the baseline build > survive workers that are ended while they compute":
       "ends Node's workers",
@@ -56,7 +57,8 @@ const NODE_ONLY = {
       "breaks Node's workers",
     "threads of the baseline build > are not waited for, nor given up, when one was ended at work":
       "ends Node's workers",
-    "threads of the relaxed build > compute in parallel": "looks at the memory from a worker of Node",
+    "threads of the relaxed build > compute in parallel":
+      "looks at the memory from a worker of Node",
     "threads of the relaxed build > survive workers that end between calls": "ends Node's workers",
     "threads of the relaxed build > survive workers that are ended while they compute":
       "ends Node's workers",
