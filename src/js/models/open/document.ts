@@ -24,7 +24,7 @@ export interface SafetensorsDocument {
   /** Name of the index file, if the model was opened by one. */
   readonly index: string | undefined;
   /** Entries of the index's metadata, but for `total_size`. */
-  readonly indexMetadata?: ReadonlyMap<string, string | number | boolean> | undefined;
+  readonly indexMetadata: ReadonlyMap<string, string | number | boolean> | undefined;
 }
 
 /** The document of each format. */

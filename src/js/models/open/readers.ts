@@ -133,7 +133,12 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
 async function readOneFile({ file, fileName, budget }: Files) {
   const { metadata, tensors } = await readSafetensors(file, where, budget);
   const shard = { file: fileName ?? "model.safetensors", metadata, tensors };
-  const document = { format: "safetensors", shards: [shard], index: undefined } as const;
+  const document = {
+    format: "safetensors",
+    shards: [shard],
+    index: undefined,
+    indexMetadata: undefined,
+  } as const;
   return { metadata, tensors, document };
 }
 
