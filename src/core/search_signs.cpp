@@ -77,7 +77,7 @@ Status nearest_signs(std::span<const VectorSegment> segments, std::size_t dimens
     }
   }
   kernels::mark_up_to_u16(all, rows, static_cast<std::uint16_t>(last), out.data());
-  // A row of 65535 values may be as far as those that the mask leaves out.
+  // The mask again: a row that it leaves out has the distance 65535, and so may a wanted row.
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::uint8_t allowed = mask.empty() ? 0xff : mask[i];
     out[i] = static_cast<std::uint8_t>(count == 0 ? 0 : out[i] & allowed);

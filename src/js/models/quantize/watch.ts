@@ -1,5 +1,5 @@
-// ValueWatch compares the values of a weight with those that its file gets, while the file is streamed: it finds weights
-// that become all zero or not finite, and measures the error of weights that are rounded twice.
+// ValueWatch compares the values of a weight with those in its written file, while that file is streamed. It finds
+// weights that become all zero or not finite, and measures the error of weights that are rounded twice.
 
 import { fieldOf } from "../../base/fields.js";
 import {
