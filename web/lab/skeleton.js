@@ -6,7 +6,7 @@ import { METRICS } from "./format.js";
 /** Networks that read digits: how they are named here, and their files by format. */
 const SAMPLES = {
   "two layers": { "digits.safetensors": "safetensors", "digits.onnx": "ONNX" },
-  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX with inputs" },
+  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX" },
 };
 
 const button = (/** @type {string} */ action, /** @type {string} */ text, attributes = {}) =>
