@@ -178,7 +178,7 @@ function fromBlob(blob: Blob): OpenedSource {
   return {
     ...{ size: blob.size, read, name, isFresh: true },
     ...(reader && { readInto: (offset: number, out: Uint8Array) => reader.readInto(offset, out) }),
-    close: closeNothing,
+    close: async () => reader?.close(),
   };
 }
 

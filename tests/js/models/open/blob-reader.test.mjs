@@ -74,11 +74,66 @@ describe("BlobReader", () => {
     assert.deepEqual(await read(reader, 4500, 1000), BYTES.subarray(4500));
   });
 
-  it("leaves no stream open", async () => {
+  it("leaves no stream open of places that do not follow each other", async () => {
     const { blob, counts } = blobOf(BYTES);
     const reader = new BlobReader(blob);
     for (let at = 0; at < 4000; at += 400) await read(reader, at, 10);
     assert.deepEqual(counts, { streams: 10, open: 0, others: 0 });
+  });
+
+  it("opens a stream of twice the length for a read that goes on where another one ended", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    const streams = [];
+    for (let at = 0; at < 5000; at += 100) {
+      assert.deepEqual(await read(reader, at, 100), BYTES.subarray(at, at + 100));
+      streams.push(counts.streams);
+    }
+    // Streams of 100, 200, 400, 800, 1600 and of the 1900 bytes that are left.
+    assert.deepEqual(streams.slice(0, 8), [1, 2, 2, 3, 3, 3, 3, 4]);
+    assert.deepEqual(counts, { streams: 6, open: 0, others: 0 });
+  });
+
+  it("goes on at two places in turn", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    for (let at = 0; at < 2000; at += 100) {
+      for (const place of [at, at + 2500]) {
+        assert.deepEqual(await read(reader, place, 100), BYTES.subarray(place, place + 100));
+      }
+    }
+    assert.equal(counts.streams, 10);
+  });
+
+  it("closes the streams that are open", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    for (const at of [0, 100, 2500, 2600]) await read(reader, at, 100);
+    assert.deepEqual(counts, { streams: 4, open: 2, others: 0 });
+    reader.close();
+    assert.equal(counts.open, 0);
+    for (let at = 0; at < 20; at++)
+      await read(reader, at * 200, 50).then(() => read(reader, at * 200 + 50, 50));
+    assert.ok(counts.open <= 8, `${counts.open} streams are open`);
+  });
+
+  it("opens a new stream after a second, as browsers look for changes of a file then", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    const { now } = performance;
+    try {
+      let time = 5000;
+      performance.now = () => time;
+      for (const at of [0, 100, 200]) await read(reader, at, 100);
+      await read(reader, 300, 50);
+      assert.equal(counts.streams, 3);
+      time += 1001;
+      assert.deepEqual(await read(reader, 350, 50), BYTES.subarray(350, 400));
+      assert.equal(counts.streams, 4);
+      assert.equal(counts.open, 1);
+    } finally {
+      performance.now = now;
+    }
   });
 
   it("reads several places at the same time", async () => {
