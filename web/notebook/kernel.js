@@ -19,6 +19,8 @@ import workerUrl from "./worker/worker.js?worker&url";
  *   onOutput: (output: Output) => void }} Pending
  */
 
+const REASON_LIMIT = 1000; // characters
+
 /** Thrown if a run ended without an outcome: it was stopped, or the worker has ended. */
 export class KernelGone extends Error {
   /**
@@ -115,10 +117,12 @@ export class Kernel {
         worker.addEventListener("error", (event) => {
           event.preventDefault();
           const isStarting = this.#refuse !== undefined;
+          // A cell can throw an error of any length.
+          const reason = String(event.message ?? "").slice(0, REASON_LIMIT);
           fail(
             isStarting
-              ? `The worker that runs the cells could not be loaded. ${event.message ?? ""}`.trim()
-              : `The worker that runs the cells failed: ${event.message || "no reason given"}`,
+              ? `The worker that runs the cells could not be loaded. ${reason}`.trim()
+              : `The worker that runs the cells failed: ${reason || "no reason given"}`,
           );
         });
       } catch (error) {

@@ -1,5 +1,6 @@
 // Checks messages of the worker of the cells. A cell may find a way to send messages of its own: those lack the token,
-// and what the kernel passes on for a cell is bounded in size and number.
+// and what the kernel passes on for a cell is bounded in size and number. The worker checks its messages by the same
+// functions before it sends them.
 
 /** Bounds of a run: the kernel's own are lower. */
 export const BOUNDS = {
@@ -7,8 +8,10 @@ export const BOUNDS = {
   characters: 300_000,
   /** Messages of a run. */
   messages: 20_000,
-  /** Values of a plot: 128 MiB of numbers. */
+  /** Values of all plots of a run: 128 MiB of numbers. */
   values: 2 ** 24,
+  /** Points of all line charts of a run: each is drawn, and has a row of the table. */
+  points: 2 ** 20,
   /** Messages without the token, after which the worker is ended. */
   foreign: 100,
 };
@@ -31,10 +34,17 @@ const text = (most) => (value) => {
   return value;
 };
 
-/** @param {Check} check @param {number} most  elements @returns {Check} */
+/**
+ * In the worker, the list may be a cell's, with methods of its own: none is called.
+ * @param {Check} check @param {number} most  elements @returns {Check}
+ */
 const list = (check, most) => (value) => {
-  must(Array.isArray(value) && value.length <= most);
-  return value.map(check);
+  must(Array.isArray(value));
+  const { length } = value;
+  must(length <= most);
+  const checked = [];
+  for (let i = 0; i < length; i++) checked.push(check(value[i]));
+  return checked;
 };
 
 /** @param {Check} check @returns {Check} */
@@ -135,7 +145,7 @@ const cellError = object({
 });
 
 /** @type {Check} */
-const output = (value) => {
+export const checkedOutput = (value) => {
   const { kind } = Object(value);
   if (kind === "plot") return { kind, plot: checkedPlot(value.plot) };
   if (kind === "error") return { kind, error: cellError(value.error) };
@@ -146,7 +156,8 @@ const output = (value) => {
 const names = list(text(SHORT), MOST.names);
 const use = { reads: names, writes: names, changes: names };
 
-const outcome = object({
+/** The end of a run. @type {Check} */
+export const checkedOutcome = object({
   run: count,
   result: optional(text(BOUNDS.characters)),
   error: optional(cellError),
@@ -177,10 +188,23 @@ const AT_START = {
 
 /** Messages of the kernel while cells run. @type {Record<string, Check>} */
 const LATER = {
-  output: object({ run: count, output }),
-  done: outcome,
+  output: object({ run: count, output: checkedOutput }),
+  done: checkedOutcome,
   module: object({ text: text(CODE) }),
 };
+
+/**
+ * The numbers of values, and of points of line charts, in a plot.
+ * @param {import("./kernel.js").Plot} plot
+ */
+export function sizesOf(plot) {
+  /** @param {{ length: number }[]} lists */
+  const total = (lists) => lists.reduce((sum, { length }) => sum + length, 0);
+  if (plot.kind !== "lines")
+    return { values: total(plot.panels.map(({ data }) => data)), points: 0 };
+  const points = total(plot.series.map(({ x }) => x));
+  return { values: 2 * points, points };
+}
 
 /** What a worker has sent: counts messages and refuses those that are not the kernel's. */
 export class Inbox {
@@ -190,36 +214,47 @@ export class Inbox {
   #foreign = 0;
   /** Of the run whose outputs are counted. */
   #run = -1;
-  #messages = 0;
-  #characters = 0;
+  #used = { messages: 0, characters: 0, values: 0, points: 0 };
 
   /**
    * Checks a message.
    * @param {any} data
    * @returns {any} a checked copy; undefined for a message to ignore
-   * @throws {Error} if there are more of those than an accident explains
+   * @throws {Error} for a message with the token that the kernel never sends, and if there are more others than an
+   *   accident explains
    */
   take(data) {
+    const isKernels = this.#isReady && Object(data).token === this.token;
     try {
-      const type = String(Object(data).type);
+      must(isKernels || !this.#isReady);
+      const { type } = Object(data);
       const checks = this.#isReady ? LATER : AT_START;
-      must(Object.hasOwn(checks, type) && (!this.#isReady || data.token === this.token));
+      must(typeof type === "string" && Object.hasOwn(checks, type));
       const message = { type, ...checks[type](data) };
       if (type === "ready") this.#isReady = true;
       if (type === "output" && !this.#hasRoom(message)) return undefined;
       return message;
     } catch {
       this.#foreign++;
-      if (this.#foreign <= BOUNDS.foreign) return undefined;
+      if (!isKernels && this.#foreign <= BOUNDS.foreign) return undefined;
       throw new Error("Code of a cell sent the page messages of its own.");
     }
   }
 
   /** Whether an output is within the bounds of its run. @param {any} message */
-  #hasRoom({ run, output: { text = "" } }) {
-    if (run !== this.#run) [this.#run, this.#messages, this.#characters] = [run, 0, 0];
-    this.#messages++;
-    this.#characters += text.length;
-    return this.#messages <= BOUNDS.messages && this.#characters <= BOUNDS.characters;
+  #hasRoom({ run, output: { text = "", plot } }) {
+    if (run !== this.#run) {
+      this.#run = run;
+      this.#used = { messages: 0, characters: 0, values: 0, points: 0 };
+    }
+    const { values, points } = plot ? sizesOf(plot) : { values: 0, points: 0 };
+    const used = this.#used;
+    used.messages++;
+    used.characters += text.length;
+    used.values += values;
+    used.points += points;
+    return Object.entries(used).every(
+      ([name, count]) => count <= BOUNDS[/** @type {"values"} */ (name)],
+    );
   }
 }

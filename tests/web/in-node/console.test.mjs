@@ -69,6 +69,17 @@ describe("connectConsole", () => {
     assert.deepEqual([told.splice(0), printed.splice(0)], [[["log", "again"]], [["again"]]]);
   });
 
+  it("passes as many messages of the other kinds to the browser", () => {
+    let count = 0;
+    const other = { ...globalThis.console, dirxml: () => count++, context: () => count++ };
+    connectConsole(other, () => {});
+    for (let i = 0; i < 2000; i++) {
+      other.dirxml(i);
+      assert.equal(other.context("x"), undefined);
+    }
+    assert.ok(count <= 1001, String(count));
+  });
+
   it("prints elapsed time", () => {
     console.time("a");
     console.timeEnd("a");

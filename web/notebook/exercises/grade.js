@@ -17,6 +17,8 @@
  *   text: one sentence or two; detail: the first trial that differs, with both results
  */
 
+const DETAIL_LIMIT = 600; // characters of one value, or of one error
+
 /** Relative difference that counts as equal: some right formulas round in another order. */
 const TOLERANCE = 1e-6;
 
@@ -65,7 +67,7 @@ export function grade(task, learner, torch, display) {
     return failed("It returns nothing: is there a return?", ["returns nothing"], detail);
   }
   if (thrown !== undefined) {
-    return failed(`It throws ${nameOf(thrown)}: ${thrown?.message ?? thrown}`, [], detail);
+    return failed(shortened(`It throws ${errorText(thrown)}`), [], detail);
   }
   return failed(
     `${ofKind(right[wrong].value, value) ?? "Not right yet"}: the first test that differs is below.`,
@@ -141,6 +143,9 @@ function isSameOutcome(a, b) {
 /** @param {any} thrown */
 const nameOf = (thrown) => thrown?.name ?? "an error";
 
+/** @param {any} thrown */
+const errorText = (thrown) => `${nameOf(thrown)}: ${thrown?.message ?? thrown}`;
+
 /** @param {any} value */
 const isTensor = (value) =>
   typeof value === "object" && value !== null && typeof value.tolist === "function";
@@ -199,8 +204,6 @@ function ofKind(right, value) {
   return undefined;
 }
 
-const DETAIL_LIMIT = 600; // characters of one value
-
 /**
  * @param {Task} task
  * @param {number} at
@@ -210,9 +213,7 @@ const DETAIL_LIMIT = 600; // characters of one value
  */
 function describe(task, at, right, given, display) {
   const show = (/** @type {Outcome} */ { value, thrown }) =>
-    thrown !== undefined
-      ? `${nameOf(thrown)}: ${thrown?.message ?? thrown}`
-      : shown(value, display);
+    thrown !== undefined ? shortened(errorText(thrown)) : shown(value, display);
   return [
     `Test ${at + 1} of ${task.trials.length}: ${task.trials[at].label}.`,
     `expected: ${show(right)}`,
@@ -225,6 +226,9 @@ function describe(task, at, right, given, display) {
  * @param {(value: unknown) => string | undefined} display
  */
 function shown(value, display) {
-  const text = value === undefined ? "undefined" : (display(value) ?? "None");
-  return text.length > DETAIL_LIMIT ? `${text.slice(0, DETAIL_LIMIT)} …` : text;
+  return shortened(value === undefined ? "undefined" : (display(value) ?? "None"));
 }
+
+/** @param {string} text */
+const shortened = (text) =>
+  text.length > DETAIL_LIMIT ? `${text.slice(0, DETAIL_LIMIT)} …` : text;

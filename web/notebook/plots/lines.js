@@ -267,18 +267,26 @@ function mark(shape, x, y) {
  * @returns {import("./paged-table.js").TableData}
  */
 export function linesTable({ title, x, y, series, level }) {
-  const rows = series.flatMap((one) => Array.from(one.x, (_, i) => ({ one, i })));
-  const all = rows.length + (level ? 1 : 0);
+  const points = series.reduce((sum, one) => sum + one.x.length, 0);
+  /** @param {number} row @returns {{ one?: Series, i: number }}  none for the level */
+  const pointOf = (row) => {
+    let i = row;
+    for (const one of series) {
+      if (i < one.x.length) return { one, i };
+      i -= one.x.length;
+    }
+    return { i };
+  };
   return {
     caption: title,
-    rows: all,
+    rows: points + (level ? 1 : 0),
     columns: 2,
-    rowName: (row) => rows[row]?.one.name ?? level?.name ?? "",
+    rowName: (row) => pointOf(row).one?.name ?? level?.name ?? "",
     columnName: (column) => [x, y][column],
     cell(row, column) {
-      const point = rows[row];
-      if (!point) return column === 0 ? "" : formatNumber(level?.y ?? Number.NaN);
-      return formatNumber(point.one[column === 0 ? "x" : "y"][point.i]);
+      const { one, i } = pointOf(row);
+      if (!one) return column === 0 ? "" : formatNumber(level?.y ?? Number.NaN);
+      return formatNumber(one[column === 0 ? "x" : "y"][i]);
     },
   };
 }

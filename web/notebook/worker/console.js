@@ -58,6 +58,12 @@ export function connectConsole(console, print) {
     print(`${label}: ${count}`);
   });
   also(["countReset"], (label = "default") => counts.delete(String(label)));
+  // Those that are not shown on the page reach the browser's console as well.
+  const rest = ["dirxml", "context", "profile", "profileEnd", "timeStamp"];
+  also(
+    rest.filter((method) => typeof console[method] === "function"),
+    () => {},
+  );
   return () => {
     room = TELL_LIMIT;
   };

@@ -157,7 +157,8 @@ const USED = [
 ];
 
 /**
- * Keeps what the next cell is rewritten with as it is: a cell that replaced it could write the next one's code.
+ * Keeps what the next cell is rewritten and run with as it is: a cell that replaced it could write the next one's code,
+ * or let it wait for ever.
  * @param {any} global
  */
 function keepBuiltIns(global) {

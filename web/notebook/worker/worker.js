@@ -8,7 +8,7 @@ import { pageCore } from "../../shell/core/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
 import { grade } from "../exercises/grade.js";
 import { taskOf } from "../exercises/tasks.js";
-import { BOUNDS, checkedPlot } from "../messages.js";
+import { BOUNDS, checkedOutcome, checkedPlot, sizesOf } from "../messages.js";
 import { linesPlot } from "../plots/lines-plot.js";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";
@@ -30,7 +30,7 @@ import { toModule } from "./to-module.js";
 
 // Limits on a cell's output, so that the page lays it out quickly; lines cost more than characters.
 const OUTPUT_LIMIT = { characters: 200_000, lines: 5000 };
-const PLOT_LIMIT = 50;
+const PLOT_LIMITS = { plots: 50, values: BOUNDS.values, points: BOUNDS.points };
 /** Errors of timers and promises after the end of a run. */
 const ERROR_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
@@ -45,6 +45,13 @@ const send = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
 let token = "";
 const post = (/** @type {object} */ message, /** @type {Transferable[]} */ transfer = []) =>
   send({ ...message, token }, transfer);
+
+// Cells can put fields of their own on an event, and on its prototype.
+const { call } = Function.prototype;
+const preventDefault = call.bind(Event.prototype.preventDefault);
+const dataOf = call.bind(
+  /** @type {() => any} */ (Object.getOwnPropertyDescriptor(MessageEvent.prototype, "data")?.get),
+);
 
 isolate(self);
 
@@ -61,7 +68,7 @@ let file = "";
 let failRunning;
 let printed = "";
 let room = { ...OUTPUT_LIMIT };
-let plotTotal = 0;
+let plotRoom = { ...PLOT_LIMITS };
 let errorTotal = 0;
 let flushedAt = 0;
 let shownPlots = new WeakSet();
@@ -224,11 +231,20 @@ const arraysOf = ({ panels = [], series = [] }) =>
 
 /** @param {unknown} plot */
 function postPlot(plot) {
-  plotTotal++;
-  if (plotTotal === PLOT_LIMIT + 1) write("… the other plots are left out\n");
+  if (plotRoom.plots < 0) return;
+  const checked = drawable(plot);
+  const { values, points } = sizesOf(checked);
+  plotRoom.plots--;
+  plotRoom.values -= values;
+  plotRoom.points -= points;
+  const isLeftOut = Object.values(plotRoom).some((left) => left < 0);
+  if (isLeftOut) {
+    plotRoom.plots = -1;
+    write("… the other plots are left out\n");
+  }
   flush();
-  if (plotTotal > PLOT_LIMIT) return;
-  post({ type: "output", run, output: { kind: "plot", plot: drawable(plot) } }, arraysOf(plot));
+  if (isLeftOut) return;
+  post({ type: "output", run, output: { kind: "plot", plot: checked } }, arraysOf(checked));
 }
 
 /**
@@ -236,13 +252,23 @@ function postPlot(plot) {
  * @param {any} plot
  */
 function drawable(plot) {
+  const checked = checkedOrNone(plot);
+  const { values, points } = checked ? sizesOf(checked) : { values: 0, points: 0 };
+  if (checked && values <= BOUNDS.values && points <= BOUNDS.points) return checked;
+  const [mostValues, mostPoints] = [BOUNDS.values, BOUNDS.points].map((most) =>
+    most.toLocaleString("en"),
+  );
+  throw new RangeError(
+    `a plot takes tensors whose data has as many values as their shape, at most ${mostValues} in all, or lines of at most ${mostPoints} points, and titles of up to 1000 characters`,
+  );
+}
+
+/** @param {unknown} plot */
+function checkedOrNone(plot) {
   try {
     return checkedPlot(plot);
   } catch {
-    const most = BOUNDS.values.toLocaleString("en");
-    throw new RangeError(
-      `a plot takes tensors whose data has as many values as their shape, at most ${most}, and titles of up to 1000 characters`,
-    );
+    return undefined;
   }
 }
 
@@ -343,7 +369,7 @@ async function runCell({ run: id, label, source, checks, exercise }) {
   run = id;
   room = { ...OUTPUT_LIMIT };
   countMessagesAnew();
-  plotTotal = 0;
+  plotRoom = { ...PLOT_LIMITS };
   errorTotal = 0;
   flushedAt = performance.now();
   shownPlots = new WeakSet();
@@ -370,13 +396,46 @@ async function runCell({ run: id, label, source, checks, exercise }) {
   failRunning = undefined;
   flush();
   const checked = error ? [] : checks.map((check) => runCheck(check, id));
-  const verdict = exercise === undefined || error ? undefined : graded(exercise);
+  /** @type {import("../exercises/grade.js").Grade | undefined} */
+  let verdict;
+  try {
+    if (exercise !== undefined && !error) verdict = graded(exercise);
+  } catch (thrown) {
+    error = describe(thrown);
+  }
   flush();
-  post({ type: "done", run: id, result, error, checks: checked, names, grade: verdict });
+  post({
+    type: "done",
+    ...sendable({ run: id, result, error, checks: checked, names, grade: verdict }),
+  });
+}
+
+/**
+ * An outcome that the page takes: without names that are too many or too long for it.
+ * @param {import("../kernel.js").Outcome & { run: number }} outcome
+ */
+function sendable(outcome) {
+  const message = "the outcome of this cell is too large for the page";
+  for (const each of [outcome, { ...outcome, names: undefined }]) {
+    try {
+      return checkedOutcome(each);
+    } catch {}
+  }
+  return { run: outcome.run, error: { name: "RangeError", message }, checks: [] };
 }
 
 /** @param {unknown} thrown */
 function describe(thrown) {
+  try {
+    return describedFully(thrown);
+  } catch {
+    // It has fields that throw.
+    return { name: "Thrown", message: "a value that cannot be shown" };
+  }
+}
+
+/** @param {unknown} thrown */
+function describedFully(thrown) {
   const error = describeError(thrown, file, (name) => cellLabels.get(name));
   const missing = missingName(error);
   if (missing && Object.hasOwn(notebook.torch, missing)) error.inTorch = true;
@@ -421,7 +480,7 @@ function meaningOf(text) {
  * @param {unknown} thrown
  */
 function uncaught(event, thrown) {
-  event.preventDefault();
+  preventDefault(event);
   if (failRunning) {
     failRunning(thrown);
     return;
@@ -432,8 +491,9 @@ function uncaught(event, thrown) {
   post({ type: "output", run, output: { kind: "error", error: describe(thrown) } });
 }
 
-self.addEventListener("error", (event) => uncaught(event, event.error ?? event.message));
-self.addEventListener("unhandledrejection", (event) => uncaught(event, event.reason));
+// Capturing, and therefore before all listeners of cells.
+self.addEventListener("error", (event) => uncaught(event, event.error ?? event.message), true);
+self.addEventListener("unhandledrejection", (event) => uncaught(event, event.reason), true);
 
 /** @param {unknown} value */
 function show(value) {
@@ -466,7 +526,7 @@ function runCheck(check, id) {
   try {
     return { passed: evaluate(`return (${check})`, file, false) === true };
   } catch (thrown) {
-    const { name, message } = describeError(thrown, file, () => undefined);
+    const { name, message } = describe(thrown);
     return { passed: false, message: `${name}: ${message}` };
   }
 }
@@ -477,13 +537,16 @@ self.close = () => {
 };
 
 let queue = Promise.resolve();
-self.addEventListener("message", ({ data, isTrusted }) => {
+/** @param {MessageEvent} event */
+function receive(event) {
   // A cell can dispatch events of its own.
-  if (!isTrusted) return;
+  if (!event.isTrusted) return;
+  const data = dataOf(event);
   if (data?.type === "token") token ||= data.token;
   if (data?.type === "run") queue = queue.then(() => runCell(data));
   if (data?.type === "export") post({ type: "module", text: toModule(data.title, data.cells) });
-});
+}
+self.addEventListener("message", receive, true);
 
 notebook.init({ wasm: pageCore }).then(
   () =>
