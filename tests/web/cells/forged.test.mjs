@@ -134,7 +134,7 @@ describe("A cell in the worker of the kernel", () => {
 
   it(
     "leaves the next cell its run, whatever it does with the kernel's events",
-    chromiumOnly,
+    chromiumOnly("let the next cell run"),
     async () => {
       await runInFirstCell(`
       const replace = (object, name, field) => {
