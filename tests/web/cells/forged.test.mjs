@@ -2,17 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import {
-  chromiumOnly,
-  openNotebook,
-  openPage,
-  press,
-  readCells,
-  typeInto,
-  waitFor,
-} from "../page.mjs";
+import { openNotebook, openPage, press, readCells, typeInto, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-import { cell, openOnce, page as ownPage, runInFirstCell } from "./first-notebook.mjs";
+import { cell, openForEach, openOnce, page as ownPage, runInFirstCell } from "./first-notebook.mjs";
 
 describe("What a cell makes the kernel send", () => {
   openOnce();
@@ -55,7 +47,8 @@ describe("What a cell makes the kernel send", () => {
 });
 
 describe("A cell in the worker of the kernel", () => {
-  openOnce();
+  // What a cell replaces stays in its worker.
+  openForEach();
 
   it("finds the kernel's token by no function that it can replace", async () => {
     // Every function that can be replaced, on every object that the global one leads to.
@@ -132,11 +125,8 @@ describe("A cell in the worker of the kernel", () => {
     assert.ok(replaced > 500 && looked > 10, told);
   });
 
-  it(
-    "leaves the next cell its run, whatever it does with the kernel's events",
-    chromiumOnly("let the next cell run"),
-    async () => {
-      await runInFirstCell(`
+  it("leaves the next cell its run, whatever it does with the kernel's events", async () => {
+    await runInFirstCell(`
       const replace = (object, name, field) => {
         try { Object.defineProperty(object, name, field); } catch {}
       };
@@ -154,10 +144,9 @@ describe("A cell in the worker of the kernel", () => {
       setTimeout(() => { throw new Error("x".repeat(2 ** 24)); });
       await new Promise((resolve) => setTimeout(resolve, 50)).catch(() => {});
       1`);
-      const { state, output } = await runInFirstCell("print('own')");
-      assert.deepEqual([state, output], ["done", "own"]);
-    },
-  );
+    const { state, output } = await runInFirstCell("print('own')");
+    assert.deepEqual([state, output], ["done", "own"]);
+  });
 
   for (const [what, source] of [
     ["a name of 1,001 letters", `let ${"a".repeat(1001)} = 1; print("ended")`],
