@@ -45,6 +45,19 @@ describe("Stop", () => {
     assert.equal(cells.filter(({ verdict }) => verdict === "matches").length, 7);
   });
 
+  it("ends a run that waits for the work of an earlier cell, and the next begins in a new worker", async () => {
+    const { state } = await runInFirstCell("setTimeout(() => { while (true); });\n1");
+    assert.equal(state, "done");
+    await typeInto(page, cell(1), "print('own')");
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell(1)}[data-state="running"]`);
+    await click(page, ".view[data-current] [data-action='stop']");
+    await waitUntilIdle(page);
+    assert.equal((await readCells(page))[0].state, "stopped");
+    const after = await runInFirstCell("print('own')");
+    assert.deepEqual([after.state, after.output], ["done", "own"]);
+  });
+
   it("leaves pending cells unchanged, except for their variables", async () => {
     await runAll(page);
     await typeInto(page, cell(2), "while (true) {}");
