@@ -7,7 +7,7 @@ import type { PlatformAbortSignal } from "../../base/platform.js";
 import { sameShape } from "../../tensor/shape.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import type { QuantizeProgress } from "../quantize/types.js";
-import { valueSourceOf } from "../weights/values.js";
+import { joinedValues, type ValueSource, valueSourceOf } from "../weights/values.js";
 import { viewsOf, type WeightViews } from "../weights/view.js";
 import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
 
@@ -23,7 +23,8 @@ export interface CompareOptions {
 
 /**
  * Compares two models tensor by tensor, in any formats: quantized tensors are dequantized, values are read tile by tile.
- * Tensors that only one of them has are rows, too; b's come last.
+ * Tensors that only one of them has are rows, too; b's come last. A stack of experts in a is compared with their matrices
+ * in b, if a's config.json tells how it is cut.
  *
  * @param a  of `openModel`: the signal of sqnr
  * @param b  of `openModel`
@@ -59,8 +60,9 @@ export async function* compare(
     signal?.throwIfAborted();
     const { name } = tensor;
     const other: unknown = rename === undefined ? name : await rename(name);
-    const found = typeof other === "string" ? b.tensors.get(other) : undefined;
-    if (found !== undefined) seen.add(found.name);
+    const found =
+      typeof other === "string" ? counterpartOf(where, b, tensor, other, views) : undefined;
+    for (const each of found?.names ?? []) seen.add(each);
     const row = await rowOf(where, a, b, tensor, found, views, (bytes) => {
       signal?.throwIfAborted();
       done += bytes;
@@ -75,18 +77,59 @@ export async function* compare(
   }
 }
 
-/** Compares a tensor of a with one of b. @param views  of a */
+/** What b has of a tensor of a: a tensor or, of a stack of experts, their matrices. */
+interface Counterpart {
+  readonly names: readonly string[];
+  readonly tensor: ModelTensor;
+  values(): ValueSource;
+}
+
+/**
+ * What b has of a tensor of a; undefined if it is missing.
+ * @param name  in b
+ * @param views  of a
+ */
+export function counterpartOf(
+  where: string,
+  b: Model,
+  { name: own, shape }: ModelTensor,
+  name: string,
+  views: WeightViews,
+): Counterpart | undefined {
+  const tensor = b.tensors.get(name);
+  if (tensor !== undefined) {
+    return { names: [name], tensor, values: () => valueSourceOf(where, b, name) };
+  }
+  const matrices = name === own ? (views.matricesOf(own) ?? []) : [];
+  const found = matrices.flatMap((each) => {
+    const matrix = b.tensors.get(each.name);
+    return matrix !== undefined && sameShape(matrix.shape, each.shape) ? [matrix] : [];
+  });
+  if (found.length === 0 || found.length < matrices.length) return undefined;
+  const names = found.map((each) => each.name);
+  const byteLength = found.reduce((sum, each) => sum + each.byteLength, 0);
+  return {
+    ...{ names, tensor: { ...found[0], shape, byteLength } },
+    values: () => {
+      const parts = names.map((each) => valueSourceOf(where, b, each));
+      return joinedValues(where, name, parts);
+    },
+  };
+}
+
+/** Compares a tensor of a with what b has of it. @param views  of a */
 export async function rowOf(
   where: string,
   a: Model,
   b: Model,
   tensor: ModelTensor,
-  other: ModelTensor | undefined,
+  found: Counterpart | undefined,
   views: WeightViews,
   advance: (bytes: number) => void,
 ): Promise<CompareRow> {
   const { name, shape, dtype: from } = tensor;
-  if (other === undefined) return uncompared(tensor, from, undefined, "missing in b");
+  if (found === undefined) return uncompared(tensor, from, undefined, "missing in b");
+  const { tensor: other } = found;
   const { dtype: to } = other;
   if (!sameShape(shape, other.shape)) {
     const reason = `shape ${showShape(shape)} in a, ${showShape(other.shape)} in b`;
@@ -94,7 +137,7 @@ export async function rowOf(
   }
   const file = documentOf(where, "a", a).files.get(name);
   const otherFile = documentOf(where, "b", b).files.get(other.name);
-  const isStored = weightsOf(a).has(name) || weightsOf(b).has(other.name);
+  const isStored = weightsOf(a).has(name) || found.names.length > 1 || weightsOf(b).has(other.name);
   const isSame = !isStored && from === to && file !== undefined && otherFile !== undefined;
   // float32 cannot hold all values of the wide types, and some types have no values.
   const isExact = ["float32", "float16", "bfloat16"].includes(from);
@@ -102,9 +145,9 @@ export async function rowOf(
     const equal = await haveSameBytes(file, otherFile, advance);
     if (equal) return sameRow(tensor, to);
   }
-  let sources: ReturnType<typeof valueSourceOf>[];
+  let sources: ValueSource[];
   try {
-    sources = [valueSourceOf(where, a, name), valueSourceOf(where, b, other.name)];
+    sources = [valueSourceOf(where, a, name), found.values()];
   } catch (error) {
     if ((error as { code?: string }).code !== "ZP_UNSUPPORTED_DTYPE") throw error;
     return uncompared(tensor, from, to, "the bytes differ; the dtype has no values to compare");

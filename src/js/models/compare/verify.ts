@@ -13,7 +13,7 @@ import { type OutputReader, readOutput } from "../quantize/output.js";
 import { LEFT_OUT } from "../quantize/requantize.js";
 import type { OutputFile, QuantizeModelResult, QuantizeProgress } from "../quantize/types.js";
 import { viewsOf } from "../weights/view.js";
-import { rowOf } from "./compare.js";
+import { counterpartOf, rowOf } from "./compare.js";
 import type { CompareRow } from "./row.js";
 
 /** Options of `verifyOutput`. */
@@ -236,7 +236,7 @@ async function verifyTensors(
       const { name } = tensor;
       if (limits.leftOut.has(name)) continue;
       const advance = (bytes: number): void => progress.add(bytes, name);
-      const other = result.tensors.get(name);
+      const other = counterpartOf(where, result, tensor, name, views);
       const row = await rowOf(where, model, result, tensor, other, views, advance);
       await opened.checkUnchanged(where);
       rows.push(row);

@@ -26,6 +26,7 @@ export class ValueWatch {
   #isNonFinite = false;
   #signal = 0;
   #noise = 0;
+  readonly #parts: ValueWatch[] = [];
 
   /** @param isMeasured  whether the error is measured, too, for which all values are restored */
   constructor(readonly isMeasured: boolean) {}
@@ -39,16 +40,27 @@ export class ValueWatch {
     this.#noise = 0;
   }
 
+  /** Watches a matrix of the weight, which is streamed by itself. */
+  part(): ValueWatch {
+    const part = new ValueWatch(this.isMeasured);
+    this.#parts.push(part);
+    return part;
+  }
+
   /** What the file has in place of values that are neither all zero nor infinite; undefined if that is nothing of these. */
   get loss(): "zero" | "not finite" | undefined {
     if (this.#isNonFinite) return "not finite";
-    return this.#hasValue && !this.#hasWritten ? "zero" : undefined;
+    if (this.#hasValue && !this.#hasWritten) return "zero";
+    return this.#parts.find(({ loss }) => loss !== undefined)?.loss;
   }
 
   /** SQNR in dB of the written values; undefined if it was not measured. */
   get sqnr(): number | undefined {
-    if (!this.isMeasured || !this.#hasValue) return undefined;
-    return this.#noise === 0 ? Infinity : 10 * Math.log10(this.#signal / this.#noise);
+    const own = [this, ...this.#parts];
+    if (!this.isMeasured || !own.some((each) => each.#hasValue)) return undefined;
+    const noise = own.reduce((sum, each) => sum + each.#noise, 0);
+    const signal = own.reduce((sum, each) => sum + each.#signal, 0);
+    return noise === 0 ? Infinity : 10 * Math.log10(signal / noise);
   }
 
   /** Whether values that are written with these scales and offsets have to be seen. */

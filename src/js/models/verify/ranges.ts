@@ -12,13 +12,16 @@ export const RANGES = ["mse", "hqq"] as const;
 /** The weights of a file whose ranges it does not record, by name, and the names of their tensors. */
 export function unrecordedRanges(
   quantized: Model,
-  { format, schemes }: Recorded,
+  { format, schemes, stacks }: Recorded,
 ): Map<string, readonly string[]> {
   const parts = new Map<string, readonly string[]>();
+  const matrices = new Set([...stacks.values()].flat());
   for (const [name, scheme] of schemes) {
-    const weight = weightsOf(quantized).get(name);
-    if (format !== "safetensors" || weight === undefined || !/^u?int/.test(scheme)) continue;
-    parts.set(name, Object.values(weight.parts));
+    if (format !== "safetensors" || matrices.has(name) || !/^u?int/.test(scheme)) continue;
+    const own = (stacks.get(name) ?? [name]).flatMap((each) =>
+      Object.values(weightsOf(quantized).get(each)?.parts ?? {}),
+    );
+    if (own.length > 0) parts.set(name, own);
   }
   return parts;
 }

@@ -18,6 +18,7 @@ import { parseForTarget } from "../quantize/safetensors/schemes.js";
 import type { OutputFormat } from "../quantize/types.js";
 import { type StoredWeight, UNKNOWN } from "../stored/weight.js";
 import { STRUCTURE_KEY } from "../structure/structure.js";
+import { viewsOf } from "../weights/view.js";
 
 /** How a file is derived, as far as it says. */
 export interface Recorded {
@@ -31,6 +32,8 @@ export interface Recorded {
   readonly schemes: ReadonlyMap<string, string>;
   /** Tensors that no writer of this library makes, and why. */
   readonly underivable: ReadonlyMap<string, string>;
+  /** Stacks of experts of the source, and the names of their matrices, which the file has in their place. */
+  readonly stacks: ReadonlyMap<string, readonly string[]>;
 }
 
 const HALVES: readonly FileDType[] = ["float16", "bfloat16"];
@@ -44,7 +47,8 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
   const reader = readerOf(document, await configOf(document));
   const own = weightsOf(model);
   const originals = weightsOf(source);
-  const { files } = documentOf("verify", "source", source);
+  const origin = documentOf("verify", "source", source);
+  const { files } = origin;
   for (const [name, weight] of own) {
     if (isKept(weight, document.files, originals.get(name), files)) continue;
     const found = reader.schemeOf(weight);
@@ -57,6 +61,15 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
     if (isStored(origin, dtype, format)) continue;
     schemes.set(name, dtype);
   }
+  const stacks = new Map<string, readonly string[]>();
+  const views = await viewsOf("verify", origin);
+  for (const name of source.tensors.keys()) {
+    const matrices = views.matricesOf(name)?.map((each) => each.name) ?? [];
+    const scheme = matrices.map((each) => schemes.get(each)).find((each) => each !== undefined);
+    if (scheme === undefined || model.tensors.has(name)) continue;
+    stacks.set(name, matrices);
+    schemes.set(name, scheme);
+  }
   const isQuantizedBefore = (name: string): boolean => {
     const origin = source.tensors.get(name);
     return origin !== undefined && isReadableQuantized(origin);
@@ -66,7 +79,8 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
     [...schemes.keys()].some(isQuantizedBefore) ||
     (isContainer && [...source.tensors.keys()].some(isQuantizedBefore));
   const { target, activations } = reader;
-  return { format: format as OutputFormat, target, activations, requantize, schemes, underivable };
+  const made = { format: format as OutputFormat, target, activations, requantize };
+  return { ...made, schemes, underivable, stacks };
 }
 
 /** Whether a tensor has the dtype that the format has for the values of another one. */

@@ -193,6 +193,58 @@ export function valuesOfFile(where: string, core: KeptCore, file: FileTensor): V
   };
 }
 
+/** Some of the values of a tensor: as many as `size`, from `begin` on. */
+export const partOfValues = (source: ValueSource, begin: number, size: number): ValueSource => ({
+  ...{ name: source.name, size },
+  open() {
+    const cursor = source.open();
+    return {
+      read: (run) => cursor.read({ begin: begin + run.begin, end: begin + run.end }),
+      close: () => cursor.close(),
+    };
+  },
+});
+
+/** The values of several tensors, one behind the other, as those of one tensor. */
+export const joinedValues = (
+  where: string,
+  name: string,
+  parts: readonly ValueSource[],
+): ValueSource => ({
+  ...{ name, size: parts.reduce((sum, { size }) => sum + size, 0) },
+  open() {
+    const memory = new TwoRuns(where, Float32Array);
+    let at = 0;
+    /** The first value of the part at hand. */
+    let first = 0;
+    let cursor: Cursor | undefined;
+    const turnTo = async (index: number): Promise<Cursor> => {
+      if (cursor !== undefined && index >= first && index < first + parts[at].size) return cursor;
+      await cursor?.close();
+      if (index < first) [at, first] = [0, 0];
+      for (; index >= first + parts[at].size; at++) first += parts[at].size;
+      cursor = parts[at].open();
+      return cursor;
+    };
+    return {
+      async read({ begin, end }) {
+        const values = memory.take(end - begin);
+        let byteLength = 0;
+        for (let index = begin; index < end; ) {
+          const own = await turnTo(index);
+          const run = { begin: index - first, end: Math.min(end - first, parts[at].size) };
+          const piece = await own.read(run);
+          values.set(floatsOf(piece.values), index - begin);
+          byteLength += piece.byteLength;
+          index += run.end - run.begin;
+        }
+        return { values, byteLength };
+      },
+      close: async () => void (await cursor?.close()),
+    };
+  },
+});
+
 /** Reads bytes [begin, end) of a tensor, which are valid until the next call but one. */
 interface ByteReader {
   read(begin: number, end: number): Promise<Uint8Array>;

@@ -8,6 +8,7 @@ import { sizeOf } from "../../tensor/shape.js";
 import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "../open/document.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
+import { type ExpertMatrix, stacksOf } from "./experts.js";
 
 /** A tensor as three axes. */
 export type Axes3 = readonly [outer: number, middle: number, inner: number];
@@ -154,6 +155,8 @@ export interface WeightViews {
   reasonOf(name: string): string | undefined;
   /** The weight in the graph of an ONNX model; undefined in other formats. */
   onnxWeightOf(name: string): OnnxWeight | undefined;
+  /** The matrices of a stack of experts, in its order; undefined for other tensors. */
+  matricesOf(name: string): readonly ExpertMatrix[] | undefined;
 }
 
 /** Finds the axes of the weights of a model: of ONNX and TensorFlow.js by the operators or layers that use them. */
@@ -168,15 +171,22 @@ export async function viewsOf(where: string, document: ModelDocument): Promise<W
       },
       reasonOf: (name) => reasons.get(name),
       onnxWeightOf: (name) => weights.get(name),
+      matricesOf: () => undefined,
     };
   }
   const tensors = document.format === "tfjs" ? document.tfjs.tensors : undefined;
-  const isColumns = document.format === "safetensors" ? await columnWeights(document) : () => false;
+  const config = document.format === "safetensors" ? await configOf(document) : undefined;
+  const isConv1D = CONV1D_MODELS.includes(String(config?.model_type));
+  const stacks = stacksOf(config, document.files);
+  const inputAxesOf = (name: string): InputAxes | undefined => {
+    if (isConv1D && CONV1D_WEIGHTS.test(name)) return [0, 0];
+    return stacks.has(name) ? [2, 2] : tensors?.get(name)?.inputAxes;
+  };
   return {
-    of: ({ name, shape }) =>
-      new WeightView(shape, isColumns(name) ? [0, 0] : tensors?.get(name)?.inputAxes),
+    of: ({ name, shape }) => new WeightView(shape, inputAxesOf(name)),
     reasonOf: () => undefined,
     onnxWeightOf: () => undefined,
+    matricesOf: (name) => stacks.get(name),
   };
 }
 
@@ -187,13 +197,12 @@ const CONV1D_MODELS = ["gpt2", "openai-gpt", "imagegpt", "decision_transformer"]
 const CONV1D_WEIGHTS = /(^|\.)(c_attn|q_attn|c_proj|c_fc)\.weight$/;
 
 /**
- * Whether weights of a checkpoint have their outputs in columns, as its config.json tells.
+ * config.json beside a checkpoint.
  * @throws {RangeError} `ZP_INVALID_FILE` if that is no JSON
  */
-async function columnWeights({ readBeside }: ModelDocument): Promise<(name: string) => boolean> {
+async function configOf({
+  readBeside,
+}: ModelDocument): Promise<{ readonly model_type?: unknown } | undefined> {
   const bytes = await readBeside("config.json");
-  if (bytes === undefined) return () => false;
-  const config = readJson("config.json", bytes) as { readonly model_type?: unknown } | null;
-  const isOf = CONV1D_MODELS.includes(String(config?.model_type));
-  return (name) => isOf && CONV1D_WEIGHTS.test(name);
+  return bytes && (Object(readJson("config.json", bytes)) as { readonly model_type?: unknown });
 }

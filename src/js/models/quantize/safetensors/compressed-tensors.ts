@@ -31,9 +31,9 @@ const FLOAT_MODULES = /(^|\.)(embed_tokens|tok_embeddings|word_embeddings|wte|lm
 /** Modules that hold the matrices of all experts in one tensor. */
 const EXPERTS = /(^|\.)(switch_\w+|experts)\./;
 
-/** Which rows of a stack are of which matrix, and along which axis, depends on the architecture. */
+/** Stacks that weights/experts.ts does not know how to cut. */
 const STACK_OF_EXPERTS =
-  "engines load a matrix for each expert (experts.0.up_proj.weight), no stacks";
+  "engines load a matrix for each expert (experts.0.up_proj.weight), and how this stack is cut is not known";
 
 /** The name of a weight's module: "a.b" of "a.b.weight"; undefined for other names. */
 export const moduleOf = (name: string): string | undefined => /^(.+)\.weight$/.exec(name)?.[1];
@@ -57,6 +57,7 @@ export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) =
   const isPacked = (scheme: LinearScheme): boolean => !isDynamic(scheme);
   return {
     target: "compressed-tensors",
+    splitsExperts: true,
     isAlwaysIndexed: true,
     style: { indent: 2, sorted: "all" },
     refuse(tensor, scheme, isExplicit) {

@@ -38,6 +38,8 @@ export interface Layout {
   /** Whether an index is written for one file, too. */
   readonly isAlwaysIndexed: boolean;
   readonly style: TextStyle;
+  /** Whether stacks of experts are written as matrices. */
+  readonly splitsExperts?: boolean;
   /** Whether all scales of a file stand before all codes, by the order of safetensors. */
   readonly hasScalesFirst?: boolean;
   /**

@@ -11,10 +11,13 @@ import {
   shardIndexText,
 } from "../../../formats/safetensors.js";
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
+import { sizeOf } from "../../../tensor/shape.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
+import type { ExpertMatrix } from "../../weights/experts.js";
 import { type Advance, HeldParams, isReadTwice } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
+import { partOfValues, type ValueSource } from "../../weights/values.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
@@ -31,7 +34,7 @@ import type {
   Written,
 } from "../types.js";
 import { convert, keep, restarting, toHalf } from "../unquantized.js";
-import { watchedEncoder } from "../watch.js";
+import { type ValueWatch, watchedEncoder } from "../watch.js";
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig, removeQuantization } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
@@ -78,7 +81,7 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const encoders = new Map<string, FileEncoder>();
   const made: Made = { rows, encoders, held: new HeldParams() };
   const plans = sources.map(({ file, metadata, tensors }) => {
-    const entries = tensors.map((given) => entryOf(job, layout, views, given, claim, made));
+    const entries = tensors.flatMap((given) => entriesOf(job, layout, views, given, claim, made));
     return { file, metadata, entries };
   });
   const files: OutputFile[] = [];
@@ -156,62 +159,68 @@ interface Made {
 
 const isOfFile = (encoder: Encoder): encoder is FileEncoder => Object.hasOwn(encoder, "restore");
 
-/** What becomes of a tensor of the source. */
-function entryOf(
+/** What becomes of a tensor of the source: an entry, or one for each expert of a stack. */
+function entriesOf(
   job: Job,
   layout: Layout,
   views: WeightViews,
   given: SourceTensor,
   claim: (name: string) => string,
   { rows, encoders, held }: Made,
-): Entry {
+): Entry[] {
   const { tensor, file, values, bytesBefore } = given;
   const { name } = tensor;
   const { dtype } = file;
-  const done = (
-    parts: readonly OutputTensor[],
-    scheme: string,
-    reason: string | undefined,
-    linear?: Entry["scheme"],
-  ): Entry => {
+  const done = (entries: Entry[], scheme: string, reason: string | undefined): Entry[] => {
     if (bytesBefore !== undefined) {
+      const parts = entries.flatMap((entry) => entry.parts);
       const bytesAfter =
         values === undefined && scheme === "keep"
           ? bytesBefore
           : parts.reduce((sum, part) => sum + sizeInFile(part), 0);
       const row = { name, from: dtype, scheme, bytesBefore, bytesAfter };
-      const header = linear && { headerBytes: headerBytesOf(layout, name, file, parts) };
+      const isLinear = isAnyQuantized(entries);
+      const header = isLinear && { headerBytes: headerBytesOf(layout, name, file, parts) };
       rows.push({ ...row, ...header, ...(reason !== undefined && { reason }) });
     }
-    return { tensor, scheme: linear, parts };
+    return entries;
   };
+  const single = (part: OutputTensor, scheme: string, reason: string | undefined): Entry[] =>
+    done([{ tensor, scheme: undefined, parts: [part] }], scheme, reason);
   const isForeign = dtype !== tensor.dtype && values !== undefined;
-  const kept = (reason: string | undefined): Entry => {
-    if (!isForeign && isSafetensorsDType(dtype)) return done([keep(file)], "keep", reason);
+  const kept = (reason: string | undefined): Entry[] => {
+    if (!isForeign && isSafetensorsDType(dtype)) return single(keep(file), "keep", reason);
     const part = convert(file, values, tensor.dtype);
-    return done(
-      [part],
-      "keep",
-      `${reason === undefined ? "" : `${reason}; `}written as ${part.dtype}`,
-    );
+    const why = reason === undefined ? "" : `${reason}; `;
+    return single(part, "keep", `${why}written as ${part.dtype}`);
   };
-  if (bytesBefore === undefined) return done([keep(file)], "keep", undefined);
+  if (bytesBefore === undefined) return single(keep(file), "keep", undefined);
   const decision = decide(job, layout, views, tensor, isForeign);
   const { kind, reason } = decision;
   if (kind === "keep" || values === undefined) return kept(reason);
   if (kind === "half") {
     const { scheme } = decision;
     if (dtype === scheme.name) return kept(`${dtype} already`);
-    return done([toHalf(file, values, scheme.name, job.watch(name))], scheme.name, reason);
+    return single(toHalf(file, values, scheme.name, job.watch(name)), scheme.name, reason);
   }
-  const { scheme, groups, view } = decision;
+  const { scheme, groups, view, matrices } = decision;
   const encoder = layout.encoderOf(tensor, scheme);
   if (isOfFile(encoder)) encoders.set(name, encoder);
   const watch = job.watch(name);
-  const watched = watchedEncoder(encoder, watch);
-  const source = { values, groups, encoder: watched, held, inputBytes: tensor.byteLength };
-  const [codes, ...others] = layout.parts({ tensor, scheme, view, source }, claim);
-  return done([restarting(codes, watch), ...others], scheme.name, reason, scheme);
+  const entryOf = (own: ModelTensor, values: ValueSource, groups: Groups, watch: ValueWatch) => {
+    const watched = watchedEncoder(encoder, watch);
+    const source = { values, groups, encoder: watched, held, inputBytes: own.byteLength };
+    const [codes, ...others] = layout.parts({ tensor: own, scheme, view, source }, claim);
+    return { tensor: own, scheme, parts: [restarting(codes, watch), ...others] };
+  };
+  const entries = matrices?.map(({ name, shape, begin }) => {
+    const size = sizeOf(shape);
+    const byteLength = tensor.byteLength * (size / sizeOf(tensor.shape));
+    const own = { ...tensor, name: claim(name), shape, byteLength };
+    const rows = { ...groups, rows: shape[0] };
+    return entryOf(own, partOfValues(values, begin, size), rows, watch.part());
+  });
+  return done(entries ?? [entryOf(tensor, values, groups, watch)], scheme.name, reason);
 }
 
 type HalfScheme = Extract<Scheme, { kind: "half" }>;
@@ -225,6 +234,8 @@ type Decision = { readonly reason: string | undefined } & (
       readonly scheme: LinearScheme;
       readonly groups: Groups;
       readonly view: WeightView;
+      /** Of a stack of experts that is written as matrices. */
+      readonly matrices: readonly ExpertMatrix[] | undefined;
     }
 );
 
@@ -247,14 +258,18 @@ function decide(
   if (kind === "half") return { kind, reason, scheme };
   const view = views.of(tensor);
   const groups = groupsOf(view.slices(scheme, "safetensors"));
+  const matrices = fieldOf(layout, "splitsExperts") ? views.matricesOf(name) : undefined;
+  const written = matrices === undefined ? tensor : { ...tensor, ...matrices[0] };
   const refused =
-    layout.refuse(tensor, scheme, isExplicit, groups) ??
+    layout.refuse(written, scheme, isExplicit, groups) ??
+    (matrices && scheme.granularity === "tensor" ? ONE_SCALE : undefined) ??
     (layout.target !== "zeropoint" && view.hasColumns ? OUTPUTS_ARE_COLUMNS : undefined) ??
     (isExplicit || isForeign ? undefined : views.reasonOf(name));
   if (refused !== undefined) return { kind: "keep", reason: refused };
-  return { kind, reason, scheme, groups, view };
+  return { kind, reason, scheme, groups, view, matrices };
 }
 
+const ONE_SCALE = "the matrices of a stack of experts have scales of their own";
 const OUTPUTS_ARE_COLUMNS = "its outputs are columns, and the layout takes rows";
 
 /** Bytes that the parts of a weight take in the header, less those of the weight itself. */
