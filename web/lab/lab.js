@@ -11,18 +11,22 @@ import { Layers } from "./layers.js";
 import { emptyState, fromLink, toLink } from "./link.js";
 import { analyzeAll, frontierOf, open, planFor, unusablePins } from "./model/commands.js";
 import { cornerOf, detail } from "./model/detail.js";
+import { mainOf, splitPair } from "./model/files.js";
+import { valuesOf } from "./model/values.js";
 import { quantize } from "./model/write.js";
+import { connectCompare } from "./out/compare-view.js";
 import { connectReport } from "./out/report-view.js";
 import { connectShip } from "./out/ship-view.js";
 import { keptByReason, reasonOf } from "./reasons.js";
-import { openDrawer } from "./show/drawer.js";
-import { showHeader } from "./show/header.js";
+import { openDrawer, openValues } from "./show/drawer.js";
+import { parametersOf, showHeader } from "./show/header.js";
 import { connectInputs } from "./show/inputs-view.js";
 import { showKept } from "./show/kept.js";
 import { LayerTable } from "./show/layer-table.js";
 import { createPlanView } from "./show/plan-view.js";
 import { createProgress, REPLACED } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
+import { connectTensorList } from "./show/tensor-list.js";
 import { skeleton } from "./skeleton.js";
 import { analyzedText, foundText, problemText, showsText } from "./texts.js";
 
@@ -74,6 +78,8 @@ class Lab {
   #inputs;
   #ship;
   #report;
+  #compare;
+  #listTensors;
 
   /**
    * @param {HTMLElement} view
@@ -112,6 +118,19 @@ class Lab {
       },
       announce,
     });
+    this.#compare = connectCompare(this.#find(".lab-compare"), {
+      current: () => this.#header,
+      onChoice: (beside) => this.#remember({ beside }),
+      announce,
+    });
+    const drawer = /** @type {HTMLDialogElement} */ (this.#find(".lab-drawer"));
+    this.#listTensors = connectTensorList(
+      /** @type {HTMLDetailsElement} */ (this.#find(".lab-tensors")),
+      (name) => {
+        drawer.onclose = null;
+        openValues(drawer, name, () => valuesOf(name));
+      },
+    );
     this.#report = connectReport(this.#find(".lab-report"), {
       current: () => ({
         header: this.#header,
@@ -126,7 +145,14 @@ class Lab {
     });
     makeScrollable(root);
     addEventListener("hashchange", () => this.#followLink());
-    if (this.#state.sample) this.#openSample(this.#state.sample);
+    this.#followState();
+  }
+
+  /** Opens what the state names. */
+  #followState() {
+    const { sample, file } = this.#state;
+    if (sample) this.#openSample(sample, true);
+    else if (file) this.#open(file, { file }, true);
   }
 
   /** @param {string} selector @returns {HTMLElement} */
@@ -156,13 +182,16 @@ class Lab {
       this.#remember({});
       return;
     }
-    const { sample } = this.#state;
+    const { sample, file, beside } = this.#state;
     this.#state = fromLink(hash, Object.keys(METRICS));
     this.#showControls();
-    const wanted = this.#state.sample;
-    if (wanted && wanted !== sample) this.#openSample(wanted, true);
+    const wanted = this.#state;
+    const isOther =
+      (wanted.sample && wanted.sample !== sample) || (wanted.file && wanted.file !== file);
+    if (isOther) this.#followState();
     else if (this.#header) {
-      this.#remember({ sample });
+      if (wanted.beside && wanted.beside !== beside) this.#compareWith(wanted.beside);
+      this.#remember({ sample, file });
       this.#ship.refresh(this.#state);
       this.#updatePlan();
     }
@@ -187,7 +216,7 @@ class Lab {
   #connectOpening(view) {
     const input = /** @type {HTMLInputElement} */ (this.#find(".lab-drop input"));
     // Anywhere on the page: a drop beside the box would make the browser leave it.
-    connectDrop(document, input, (files) => this.#open(files, undefined), {
+    connectDrop(document, input, (files) => this.#open(files), {
       marked: this.#root,
       isActive: () => view.hasAttribute("data-current"),
     });
@@ -196,6 +225,13 @@ class Lab {
         .closest("[data-sample]")
         ?.getAttribute("data-sample");
       if (sample) this.#openSample(sample);
+    });
+    const form = this.#find(".lab-address");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const input = /** @type {HTMLInputElement} */ (form.querySelector("input"));
+      const file = input.value.trim();
+      if (file) this.#open(file, { file });
     });
   }
 
@@ -221,15 +257,24 @@ class Lab {
   /** @param {string} name @param {boolean} [isOfLink]  whether a link names it */
   async #openSample(name, isOfLink) {
     const isLast = this.#choose();
-    let file;
     try {
-      const { loadSample } = await import("./samples.js");
-      file = await loadSample(name);
+      const { loadInputs, loadSample } = await import("./samples.js");
+      const [file, inputs] = await Promise.all([loadSample(name), loadInputs(name)]);
+      if (isLast()) await this.#open([file], { sample: name, inputs }, isOfLink);
     } catch (error) {
       if (isLast()) this.#fail(/** @type {Error} */ (error).message);
-      return;
     }
-    if (isLast()) await this.#open([file], name, isOfLink);
+  }
+
+  /** Compares the opened model with another one. @param {string} beside  name of a sample, or an address */
+  async #compareWith(beside) {
+    try {
+      const { isSample, loadSample } = await import("./samples.js");
+      const other = isSample(beside) ? [await loadSample(beside)] : beside;
+      await this.#compare.compare(other, beside);
+    } catch (error) {
+      this.#fail(/** @type {Error} */ (error).message);
+    }
   }
 
   /** A choice of a file. @returns whether no other file has been chosen since */
@@ -240,23 +285,24 @@ class Lab {
   }
 
   /**
-   * @param {File[]} files
-   * @param {string | undefined} sample
+   * @param {import("./model/files.js").Given} given  of one model, or of two, which are compared
+   * @param {{ sample?: string, file?: string, inputs?: File[] }} [origin]  what a link names it by, and files of its inputs
    * @param {boolean} [keepsState]  whether budget, pins and output are for this file; default: for the first one
    */
-  async #open(files, sample, keepsState = !this.#header) {
-    if (files.length === 0) return;
+  async #open(given, { sample, file, inputs = [] } = {}, keepsState = !this.#header) {
+    const [files, other] = typeof given === "string" ? [given] : splitPair(given);
     this.#progress.stop(REPLACED);
+    this.#compare.reset();
     this.#fail("");
-    const { budget, pins, format, target } = keepsState ? this.#state : emptyState();
-    this.#remember({ sample, budget, pins, format, target });
+    const { budget, pins, format, target, beside } = keepsState ? this.#state : emptyState();
+    this.#remember({ sample, file, budget, pins, format, target, beside });
     const isLast = this.#choose();
     let header;
     let problem = "";
     try {
       header = await open(files);
     } catch (error) {
-      problem = problemText(/** @type {any} */ (error), files[0].name);
+      problem = problemText(/** @type {any} */ (error), mainOf(files).name);
     }
     if (!isLast()) return;
     this.#header = header;
@@ -271,12 +317,16 @@ class Lab {
     this.#inputs.reset(this.#header.inputs);
     this.#ship.refresh(this.#state);
     showHeader(this.#find(".lab-file"), this.#header);
+    this.#listTensors(this.#header.tensors);
     this.#drawStrip();
     this.#draw();
     this.#announce(
       `${this.#header.name} is open: ${nounText(this.#header.tensors.length, "tensor")}.`,
     );
-    await this.#analyze();
+    if (inputs.length > 0) await this.#inputs.add(inputs);
+    if (other) await this.#compare.compare(other);
+    else if (beside) await this.#compareWith(beside);
+    if (isLast()) await this.#analyze();
   }
 
   /** Leaves nothing of an earlier analysis and its plan. */
@@ -376,6 +426,8 @@ class Lab {
     this.#table.update({ layers, schemes: this.#layers.schemes, metric, filter, sort });
     const found = foundText(this.#table.shownCount, layers.length, filter);
     this.#find(".lab-shows").textContent = `${found}${showsText(this.#layers.counts)}`;
+    const isAnalyzed = this.#root.classList.contains("is-analyzed");
+    this.#root.classList.toggle("is-without-layers", isAnalyzed && layers.length === 0);
     this.#find("[data-action='unpin']").hidden = Object.keys(this.#state.pins).length === 0;
   }
 
@@ -398,7 +450,8 @@ class Lab {
       });
       if (header !== this.#header || !isLast()) return;
       this.#layers.store(sizes);
-      this.#planView.setFrontier(points, uniforms);
+      this.#planView.setFrontier(points, uniforms, parametersOf(header.tensors));
+      this.#find(".lab-mixes").hidden = !uniforms.some(({ isPreset }) => isPreset);
       const middle = points[Math.floor(points.length / 2)];
       const { budget } = this.#state;
       const [least] = points;

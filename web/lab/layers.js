@@ -68,9 +68,14 @@ export class Layers {
     return [...this.#rows.values()];
   }
 
-  /** @returns {string[]} */
+  /** Those that the output stores first. @returns {string[]} */
   get schemes() {
-    return [...this.#schemes];
+    const all = this.rows.filter(({ isWritten = true }) => isWritten);
+    const written = new Set(all.map(({ scheme }) => scheme));
+    const [stored, others] = [true, false].map((isStored) =>
+      [...this.#schemes].filter((scheme) => written.has(scheme) === isStored),
+    );
+    return [...stored, ...others];
   }
 
   get size() {

@@ -10,6 +10,8 @@
  * @property {string} format  of the output; empty for that of the model
  * @property {string} target  program that the output is for; empty for the first one of its format
  * @property {string | undefined} sample  name of the sample, if one is open
+ * @property {string | undefined} file  address of the file, if it was opened by one
+ * @property {string | undefined} beside  address of the model that it is compared with, or name of a sample
  */
 
 /** @returns {LabState} */
@@ -22,15 +24,20 @@ export const emptyState = () => ({
   format: "",
   target: "",
   sample: undefined,
+  file: undefined,
+  beside: undefined,
 });
 
 /**
  * The state as the text behind #lab.
  * @param {LabState} state
  */
-export function toLink({ metric, filter, sort, budget, pins, format, target, sample }) {
+export function toLink(state) {
+  const { metric, filter, sort, budget, pins, format, target, sample, file, beside } = state;
   const parameters = new URLSearchParams({ v: "1" });
   if (sample) parameters.set("sample", sample);
+  if (file) parameters.set("file", file);
+  if (beside) parameters.set("beside", beside);
   if (metric !== "sqnr") parameters.set("metric", metric);
   if (filter) parameters.set("filter", filter);
   if (sort) parameters.set("sort", sort);
@@ -66,5 +73,7 @@ export function fromLink(hash, metrics) {
   state.format = parameters.get("format") ?? "";
   state.target = parameters.get("target") ?? "";
   state.sample = parameters.get("sample") ?? undefined;
+  state.file = parameters.get("file") ?? undefined;
+  state.beside = parameters.get("beside") ?? undefined;
   return state;
 }

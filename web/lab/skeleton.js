@@ -6,7 +6,7 @@ import { METRICS } from "./format.js";
 /** Networks that read digits: how they are named here, and their files by format. */
 const SAMPLES = {
   "two layers": { "digits.safetensors": "safetensors", "digits.onnx": "ONNX" },
-  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX" },
+  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX with inputs" },
 };
 
 const button = (/** @type {string} */ action, /** @type {string} */ text, attributes = {}) =>
@@ -42,8 +42,19 @@ export const skeleton = () => [
     h(
       "p",
       {},
-      "or drop it here: safetensors, GGUF, ONNX, npy, npz or TensorFlow.js. Open all shards and data files of a " +
-        "model together.",
+      "or drop it here: safetensors, GGUF, ONNX, npy, npz or TensorFlow.js, also quantized ones. Open all shards and " +
+        "data files of a model together, or drop their folder. Two models are compared.",
+    ),
+    h(
+      "form",
+      { class: "lab-address" },
+      h(
+        "label",
+        {},
+        h("span", {}, "Or an address on this site"),
+        h("input", { type: "text", name: "address", placeholder: "models/model.gguf" }),
+      ),
+      h("button", { type: "submit", class: "button" }, "Open"),
     ),
     h(
       "p",
@@ -73,6 +84,7 @@ export const skeleton = () => [
       { class: "lab-caption" },
       "Each bar is a tensor. Its width is the tensor's size in the file, its filled part the size in the plan.",
     ),
+    h("details", { class: "lab-tensors" }),
     h("details", { class: "lab-metadata" }),
   ),
   section(
@@ -162,9 +174,14 @@ export const skeleton = () => [
     h(
       "p",
       {},
-      "The line is the plan of least total error for each size; each circle is one scheme for all layers. Move the " +
-        "slider to choose a size: the table shows the scheme of each layer. Pinned layers keep their scheme. Only " +
-        "schemes that the output format below can store are used.",
+      "The line is the plan of least total error for each size; each circle is one scheme for all layers",
+      h(
+        "span",
+        { class: "lab-mixes", hidden: true },
+        ", each square one of llama-quantize's mixes",
+      ),
+      ". Move the slider to choose a size: the table shows the scheme of each layer. Pinned layers keep their " +
+        "scheme. Only schemes that the output format below can store are used.",
     ),
     h("div", { class: "lab-frontier" }),
     h("details", { class: "lab-kept", hidden: true }),
@@ -172,5 +189,26 @@ export const skeleton = () => [
   ),
   section("lab-ship", "The quantized file"),
   section("lab-report", "Reports and commands"),
+  section(
+    "lab-compare",
+    "Compared with another file",
+    h(
+      "div",
+      { class: "lab-drop" },
+      h(
+        "p",
+        {},
+        h(
+          "label",
+          { class: "button" },
+          "Compare with a file",
+          h("input", { type: "file", class: "visually-hidden", multiple: true }),
+        ),
+        " or drop it here: every tensor of both files, dequantized, with the errors of the other file's values.",
+      ),
+    ),
+    h("div", { class: "lab-progress" }),
+    h("div", { class: "compare-result" }),
+  ),
   h("dialog", { class: "lab-drawer", "aria-labelledby": "lab-detail-title" }),
 ];

@@ -50,3 +50,18 @@ export function showsText({ layers, estimates, outputs, diagonal }) {
   ].filter(Boolean);
   return `Shown: ${text}; ${estimated.join("; ") || "all exact"}.`;
 }
+
+/** Missing and different tensors first, then by signal to noise. @param {readonly import("zeropoint/models").CompareRow[]} rows */
+export const worstFirst = (rows) => {
+  const rank = (/** @type {import("zeropoint/models").CompareRow} */ { reason, sqnr }) =>
+    reason !== undefined && !(sqnr === Infinity) ? -Infinity : sqnr;
+  return [...rows].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : 0));
+};
+
+/** @param {readonly import("zeropoint/models").CompareRow[]} rows */
+export function comparedText(rows) {
+  const equal = rows.filter((row) => row.equal).length;
+  const missed = rows.filter((row) => row.reason !== undefined && !row.equal).length;
+  const differ = rows.length - equal - missed;
+  return `${nounText(rows.length, "tensor")}: ${equal} equal, ${differ} different, ${missed} not compared.`;
+}

@@ -39,11 +39,36 @@ export function connectDrop(
       marked.classList.remove("is-over");
     }
   });
-  on("drop", (event) => {
+  on("drop", async (event) => {
     marked.classList.remove("is-over");
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.length > 0 && !takes(files)) return;
     event.preventDefault();
-    if (files.length > 0) onFiles(files);
+    // Entries are there during the event only.
+    const entries = Array.from(event.dataTransfer?.items ?? [], (item) =>
+      item.webkitGetAsEntry?.(),
+    );
+    const isFolder = entries.some((entry) => entry?.isDirectory);
+    const all = isFolder ? (await Promise.all(entries.map(filesIn))).flat() : files;
+    if (all.length > 0) onFiles(all);
   });
+}
+
+/**
+ * The files of a folder and of those in it, or the file itself.
+ * @param {any} entry  FileSystemEntry
+ * @returns {Promise<File[]>}
+ */
+async function filesIn(entry) {
+  if (entry?.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+  const files = [];
+  const reader = entry?.createReader();
+  for (;;) {
+    // A hundred at a time, in Chromium.
+    const some = reader
+      ? await new Promise((resolve, reject) => reader.readEntries(resolve, reject))
+      : [];
+    if (some.length === 0) return files;
+    files.push(...(await Promise.all(some.map(filesIn))).flat());
+  }
 }

@@ -9,13 +9,16 @@ import {
   shapeText,
   timeText,
 } from "../../../web/lab/format.js";
+import { Layers } from "../../../web/lab/layers.js";
 import { emptyState, fromLink, toLink } from "../../../web/lab/link.js";
-import { mainOf } from "../../../web/lab/model/files.js";
+import { classesOf, compareAnswers } from "../../../web/lab/model/answers.js";
+import { mainOf, splitPair } from "../../../web/lab/model/files.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/report.js";
 import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
-import { showsText } from "../../../web/lab/texts.js";
+import { bitsText } from "../../../web/lab/show/tensor-list.js";
+import { comparedText, showsText, worstFirst } from "../../../web/lab/texts.js";
 import { bytesText, nounText } from "../../../web/shell/drawing/numbers.js";
 
 const METRICS = ["sqnr", "mse"];
@@ -38,6 +41,69 @@ describe("The lab's main file", () => {
   });
 });
 
+describe("Files that are given to the lab", () => {
+  const parts = (...names) =>
+    splitPair(names.map((name) => ({ name }))).map((files) => files?.map(({ name }) => name));
+
+  it("are two models if each is whole", () => {
+    assert.deepEqual(parts("a.gguf", "b.safetensors"), [["a.gguf"], ["b.safetensors"]]);
+  });
+
+  it("are one model if one belongs to the other", () => {
+    for (const names of [
+      ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"],
+      ["model.onnx", "model.onnx_data"],
+      ["model.safetensors", "config.json"],
+      ["a.gguf"],
+    ]) {
+      assert.deepEqual(parts(...names), [names, undefined]);
+    }
+  });
+});
+
+describe("The lab's comparison", () => {
+  const row = (name, sqnr, reason) => ({ name, sqnr, reason, equal: sqnr === Infinity });
+
+  it("shows what cannot be compared first, then the worst tensors, and counts them", () => {
+    const rows = [row("equal", Infinity), row("best", 40), row("worst", 3), row("gone", NaN, "x")];
+    const names = worstFirst(rows).map(({ name }) => name);
+    assert.deepEqual(names, ["gone", "worst", "best", "equal"]);
+    assert.equal(comparedText(rows), "4 tensors: 1 equal, 2 different, 1 not compared.");
+  });
+
+  it("counts answers that stay, and right ones where labels are known", () => {
+    const scores = (...rows) => ({
+      ...{ type: "float32", dims: [rows.length, 2], data: Float32Array.from(rows.flat()) },
+    });
+    const before = { scores: scores([1, 0], [0, 1], [0, 1], [1, 0]) };
+    const after = { scores: scores([2, 0], [0, 1], [1, 0], [1, 0]) };
+    assert.deepEqual(classesOf(after.scores), [0, 1, 0, 0]);
+    assert.deepEqual(compareAnswers(before, after, undefined), [{ name: "scores", same: 0.75 }]);
+    assert.deepEqual(compareAnswers(before, after, [0, 1, 1, 1]), [
+      { name: "scores", same: 0.75, right: [0.75, 0.5] },
+    ]);
+    const tokens = { ids: { type: "int64", dims: [1, 3], data: [1n, 2n, 3n] } };
+    assert.deepEqual(compareAnswers(tokens, tokens, undefined), []);
+  });
+});
+
+describe("The lab's tensors", () => {
+  it("have the bits of a value in the file", () => {
+    assert.equal(bitsText({ shape: [10, 256], byteLength: 2100 }), "6.56");
+    assert.equal(bitsText({ shape: [8], byteLength: 32 }), "32");
+    assert.equal(bitsText({ shape: [0], byteLength: 0 }), "–");
+  });
+
+  it("have the schemes that the output stores before the others", () => {
+    const layers = new Layers([]);
+    const schemes = ["int8-channel", "q4_k", "q8_0"];
+    for (const scheme of schemes) layers.take({ name: "w", scheme, shape: [1], bytesBefore: 4 });
+    assert.deepEqual(layers.schemes, schemes);
+    layers.store([{ name: "w", scheme: "int8-channel", bytes: 1, isWritten: false }]);
+    assert.deepEqual(layers.schemes, ["q4_k", "q8_0", "int8-channel"]);
+  });
+});
+
 describe("The lab's link", () => {
   it("is #lab alone for the state at the start", () => {
     assert.equal(toLink(emptyState()), "#lab");
@@ -52,6 +118,8 @@ describe("The lab's link", () => {
       budget: 12_345,
       pins: { "a=b.weight": "int8-channel", __proto__x: "keep" },
       sample: "digits.onnx",
+      file: "models/a b.gguf",
+      beside: "digits-deep.gguf",
     };
     assert.deepEqual(fromLink(toLink(state), METRICS), state);
   });

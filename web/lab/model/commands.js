@@ -17,15 +17,20 @@ const listText = (list) =>
 
 /**
  * Opens a file, or the first of several that others belong to, and gives its header.
- * @param {File[]} files
+ * @param {import("./files.js").Given} given
  */
-export async function open(files) {
-  const model = await openGiven(files);
+export async function open(given) {
+  const model = await openGiven(given);
   const { format, metadata, tensors, inputs } = model;
   const [texts, all] = await Promise.all([metadata, tensors]);
+  // Of an address the bytes of its tensors, which is about all.
+  const parts =
+    typeof given === "string"
+      ? Array.from(all.values(), ({ byteLength }) => byteLength)
+      : given.map(({ size }) => size);
   return {
-    name: mainOf(files).name,
-    size: files.reduce((sum, { size }) => sum + size, 0),
+    name: mainOf(given).name,
+    size: parts.reduce((sum, size) => sum + size, 0),
     format: await format,
     metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)]),
     tensors: [...all.values()],
@@ -127,7 +132,43 @@ export async function frontierOf(output) {
   const sizes = all.rows.map((/** @type {any} */ { name, scheme, bytes, isWritten = true }) => ({
     ...{ name, scheme, bytes, isWritten },
   }));
-  return { points, uniforms: await uniformsOf(all, metric, format), sizes };
+  const [uniforms, presets] = await Promise.all([
+    uniformsOf(all, metric, format),
+    presetsOf(all, format),
+  ]);
+  /** @type {import("../show/plan-view.js").Uniform[]} */
+  const shown = [...uniforms, ...presets];
+  return { points, uniforms: shown, sizes };
+}
+
+/** llama-quantize's mixes that are points beside the frontier. */
+const PRESETS = ["Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "Q8_0"];
+
+/**
+ * The mixes as plans, from GGUF to GGUF: sizes of their files, and errors from the rows of their types.
+ * @param {any} all  rows with the bytes of the file
+ * @param {any} format
+ */
+async function presetsOf(all, format) {
+  const isExact = all.rows.every((/** @type {any} */ row) => !row.isEstimate);
+  if (format !== "gguf" || (await opened().format) !== "gguf" || !isExact) return [];
+  const zp = await library();
+  const weights = new Set(all.rows.map((/** @type {any} */ { name }) => name));
+  const presets = PRESETS.map(async (name) => {
+    try {
+      const { report } = await zp.quantizeModel(opened(), name);
+      const pin = report.rows
+        .filter((row) => weights.has(row.name))
+        .map((row) => [row.name, row.scheme === row.from ? "keep" : row.scheme]);
+      const options = { ratio: Number.MAX_VALUE, pin: patternsOf(Object.fromEntries(pin)), format };
+      const { error } = await zp.plan(all, options);
+      return [{ name, bytes: report.bytesAfter, error, isPreset: true }];
+    } catch {
+      // A type without a row, or a mix that needs an importance matrix.
+      return [];
+    }
+  });
+  return (await Promise.all(presets)).flat();
 }
 
 /**

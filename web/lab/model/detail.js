@@ -3,6 +3,7 @@
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
 import { activations, opened, rows } from "./opened.js";
+import { histogramOf } from "./values.js";
 
 /**
  * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the
@@ -76,17 +77,6 @@ async function optionsOf(scheme, outputAxis) {
   const zp = await library();
   const options = await zp.schemeOptions(scheme);
   return outputAxis !== undefined && "axis" in options ? { ...options, axis: outputAxis } : options;
-}
-
-/** @param {import("zeropoint").Tensor} x */
-async function histogramOf(x) {
-  const zp = await library();
-  const observer = await zp.histogramObserver({ bins: BINS });
-  await observer.observe(x);
-  const { histogram, minVal, maxVal } = observer;
-  const [counts, min, max] = await Promise.all([histogram, minVal, maxVal]);
-  observer.dispose();
-  return { counts: [...counts.data], min: min.data[0], max: max.data[0] };
 }
 
 /**

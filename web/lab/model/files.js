@@ -1,24 +1,43 @@
 // Opens files that belong together.
 
+/** Files of one model, or the address of one. @typedef {readonly File[] | string} Given */
+
 /**
- * Opens the file that names the others.
+ * Opens the file that names the others, or a file by its address, of which only the parts that are needed are fetched.
  * @param {import("../../shell/library.js").Library} zp
- * @param {File[]} given
+ * @param {Given} given
  * @param {(path: string) => string} missing  the message for a file that is not there
  */
 export function openFiles(zp, given, missing) {
-  return zp.openModel(mainOf(given), {
+  if (typeof given === "string") return zp.openModel(ownAddress(given));
+  const files = given;
+  return zp.openModel(/** @type {File} */ (mainOf(files)), {
     externalData: (path) => {
       const name = path.split("/").at(-1);
-      const found = given.find((file) => file.name === name);
+      const found = files.find((file) => file.name === name);
       if (!found) throw new Error(missing(path));
       return found;
     },
   });
 }
 
-/** The file that names the others, or the first of several numbered ones. @param {File[]} given */
+/**
+ * An address relative to the page.
+ * @param {string} address
+ * @throws {Error} for another site, where the page's policy sends nothing to
+ */
+function ownAddress(address) {
+  const { href, origin } = new URL(address, document.baseURI);
+  if (origin === location.origin) return href;
+  throw new Error(
+    `this page reads nothing from other sites, such as ${origin}: download the file, then drop it here`,
+  );
+}
+
+/** The file that names the others, or the first of several numbered ones. @param {Given} given @returns {{ name: string }} */
 export function mainOf(given) {
+  if (typeof given === "string")
+    return { name: given.replace(/[?#].*$/s, "").replace(/^.*\//s, "") };
   const inOrder = [...given].sort((a, b) => (a.name < b.name ? -1 : 1));
   const order = [/\.index\.json$/, /^model\.json$/, /\.onnx$/, /\.(safetensors|gguf|npz|npy)$/];
   for (const pattern of order) {
@@ -26,4 +45,18 @@ export function mainOf(given) {
     if (found) return found;
   }
   return given[0];
+}
+
+/** Files that are a model each. @param {string} name */
+const isWhole = (name) =>
+  /\.(safetensors|gguf|onnx|npz)$/i.test(name) && !/-\d+-of-\d+\.\w+$/.test(name);
+
+/**
+ * Splits files that are two models, to be compared.
+ * @param {readonly File[]} files
+ * @returns {[File[], File[] | undefined]}
+ */
+export function splitPair(files) {
+  const isPair = files.length === 2 && files.every(({ name }) => isWhole(name));
+  return isPair ? [[files[0]], [files[1]]] : [[...files], undefined];
 }

@@ -2,7 +2,7 @@
 
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
-import { activations, feeds, opened } from "./opened.js";
+import { activations, feeds, labels, opened } from "./opened.js";
 
 /** Arrays of the dtypes that ONNX Runtime takes as they are; float32 is read from any float. */
 const ARRAYS = {
@@ -26,6 +26,7 @@ const ARRAYS = {
  * @property {readonly number[]} [shape]
  * @property {string} [weight]  whose inputs these are
  * @property {string} [input]  of the model
+ * @property {boolean} [areLabels]  whether these are the right classes of the inputs
  * @property {string} [problem]  why it is not used
  */
 
@@ -57,6 +58,7 @@ export function removeInputs() {
   for (const moments of activations.values()) moments.dispose();
   activations.clear();
   feeds.clear();
+  labels.clear();
   return weights;
 }
 
@@ -97,6 +99,10 @@ async function useOf(arrays, tensor, name) {
     return { input: name };
   }
   const weight = [name, `${name}.weight`].find((each) => tensors.has(each));
+  if (name === "labels" && !weight && tensor.shape.length === 1) {
+    labels.set("labels", [...(await arrays.read(tensor.name)).data]);
+    return { areLabels: true };
+  }
   if (!weight) throw new Error("no layer and no input of the model has this name");
   const zp = await library();
   const given = await zp.inputMoments(tensor.shape.at(-1) ?? 1);

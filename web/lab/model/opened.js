@@ -17,6 +17,9 @@ export const activations = new Map();
 /** Inputs for running an ONNX model, by name. @type {Map<string, { type: string, dims: readonly number[], data: any }>} */
 export const feeds = new Map();
 
+/** The right classes of the inputs for running, as the array "labels" gives them. @type {Map<"labels", number[]>} */
+export const labels = new Map();
+
 /** @returns {ModelHandle} */
 export function opened() {
   if (!model) throw new Error("no model is open");
@@ -28,7 +31,7 @@ let opening = Promise.resolve();
 /**
  * Opens a file in the place of the one before. Calls wait for each other, so that the last one's file stays and the
  * others are closed.
- * @param {File[]} given
+ * @param {import("./files.js").Given} given
  */
 export function openGiven(given) {
   const result = opening.then(() => replaceModel(given));
@@ -39,11 +42,11 @@ export function openGiven(given) {
   return result;
 }
 
-/** @param {File[]} given */
+/** @param {import("./files.js").Given} given */
 async function replaceModel(given) {
   model?.dispose();
   model = undefined;
-  for (const each of [rows, activations, feeds]) each.clear();
+  for (const each of [rows, activations, feeds, labels]) each.clear();
   model = await openFiles(
     await library(),
     given,

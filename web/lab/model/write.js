@@ -2,8 +2,9 @@
 
 import { startCalls } from "../../shell/calls/client.js";
 import { library } from "../../shell/library.js";
+import { compareAnswers } from "./answers.js";
 import engineUrl from "./engine-worker.js?worker&url";
-import { feeds, opened } from "./opened.js";
+import { feeds, labels, opened } from "./opened.js";
 import { sinkOf } from "./sinks.js";
 import { verify } from "./verify.js";
 
@@ -21,11 +22,16 @@ export async function quantize({ choice, format, target, runs, handles }, run) {
   const zp = await library();
   const source = opened();
   const engine = runs ? startCalls(engineUrl, "engine", () => {}) : undefined;
+  /** Outputs of the original and of the quantized model. @type {Record<string, any>[]} */
+  const outputs = [];
   const options = {
     signal,
     ...(format && { format: /** @type {any} */ (format) }),
     ...(target && { target }),
-    ...(engine && { verifyWith: sessionsOf(engine), verifyInputs: Object.fromEntries(feeds) }),
+    ...(engine && {
+      verifyWith: sessionsOf(engine, outputs),
+      verifyInputs: Object.fromEntries(feeds),
+    }),
     onProgress,
   };
   const result = await zp.quantizeModel(source, choice, options).finally(() => engine?.end());
@@ -39,19 +45,26 @@ export async function quantize({ choice, format, target, runs, handles }, run) {
   const names = written.map(({ name }) => name);
   // Files whose place the reader did not choose are downloaded from the private file system.
   const files = written.filter((_, i) => !handles?.[i]);
-  return { report: result.report, verified, inputs, names, files };
+  const [original, quantized] = outputs;
+  const answers = quantized ? compareAnswers(original, quantized, labels.get("labels")) : [];
+  return { report: result.report, verified, inputs, names, files, answers };
 }
 
 /**
  * Sessions of an engine in a worker of its own.
  * @param {ReturnType<typeof startCalls>} engine
+ * @param {Record<string, any>[]} outputs  that get those of each run
  * @returns {any}
  */
-function sessionsOf({ call }) {
+function sessionsOf({ call }, outputs) {
   return async (/** @type {Uint8Array} */ bytes, /** @type {object} */ options) => {
     const id = await call("create", { bytes, options }, [bytes.buffer]);
     return {
-      run: (/** @type {object} */ given) => call("run", { id, feeds: given }),
+      run: async (/** @type {object} */ given) => {
+        const results = await call("run", { id, feeds: given });
+        outputs.push(results);
+        return results;
+      },
       release: () => call("release", { id }),
     };
   };

@@ -3,7 +3,7 @@
 import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { stemOf } from "../names.js";
-import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
+import { commandLine, save, toCsv, toHtmlPage, toJson } from "./report.js";
 
 /**
  * @param {HTMLElement} parent
@@ -99,17 +99,3 @@ export function connectReport(parent, { current }) {
 
 /** The output that a plan is for, as `zeropoint quantize --plan` reads it. @param {{ format: string, target: string }} job */
 const optionsOf = ({ format, target }) => ({ format, ...(target && { target }) });
-
-/**
- * Hands a text over as a download.
- * @param {string} name
- * @param {string} type
- * @param {string} text
- */
-function save(name, type, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}

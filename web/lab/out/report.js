@@ -11,6 +11,9 @@ const fieldText = (value) => (Array.isArray(value) ? value.join("x") : String(va
 /** Of the errors of outputs; moments: "diagonal" where these are estimates, from mean squares of inputs. */
 const OUTPUT_COLUMNS = ["outputMse", "outputSqnr", "moments"];
 
+/** Columns of a comparison. */
+export const COMPARED = "name shape from to equal parameters mse max sqnr cosine reason".split(" ");
+
 /** The columns of rows; more where some have errors of outputs, and where some are estimates. @param {readonly any[]} rows */
 const columnsOf = (rows) => [
   ...COLUMNS,
@@ -21,13 +24,13 @@ const columnsOf = (rows) => [
 /**
  * Rows as comma-separated values (RFC 4180).
  * @param {readonly any[]} rows
+ * @param {readonly string[]} [columns]  default: those of an analysis
  */
-export function toCsv(rows) {
+export function toCsv(rows, columns = columnsOf(rows)) {
   const field = (/** @type {unknown} */ value) => {
     const text = fieldText(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const columns = columnsOf(rows);
   const lines = rows.map((row) => columns.map((column) => field(row[column])).join(","));
   return `${[columns.join(","), ...lines].join("\r\n")}\r\n`;
 }
@@ -48,9 +51,9 @@ export const toJson = (value) =>
  * @param {string} title
  * @param {readonly any[]} rows
  * @param {string} note
+ * @param {readonly string[]} [columns]  default: those of an analysis
  */
-export function toHtmlPage(title, rows, note) {
-  const columns = columnsOf(rows);
+export function toHtmlPage(title, rows, note, columns = columnsOf(rows)) {
   const cells = (/** @type {any} */ row) =>
     columns.map((column) => `<td>${escapeHtml(fieldText(row[column]))}</td>`).join("");
   return `<!doctype html>
@@ -106,4 +109,18 @@ export function commandLine({
     `npx zeropoint plan analysis.json --size ${budget}B${pinned.join("")} -o plan.json`,
     `npx zeropoint quantize ${file} --plan plan.json -o ${output} --verify`,
   ].join("\n");
+}
+
+/**
+ * Hands a text over as a download.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
+export function save(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -167,7 +167,7 @@ async function pickFile({ name }, format, count) {
 }
 
 /** @param {any} result */
-function resultParts({ report, verified, inputs, names, files }) {
+function resultParts({ report, verified, inputs, names, files, answers }) {
   const quantized = report.rows.filter((/** @type {any} */ { scheme }) => scheme !== "keep");
   const { tensors, problems, largest } = verified;
   const kept = report.rows.filter((/** @type {any} */ { scheme }) => scheme === "keep");
@@ -203,6 +203,7 @@ function resultParts({ report, verified, inputs, names, files }) {
             `: largest difference ${plainNumber(max)}, ${metricWithUnit("sqnr", sqnr)}`,
           ),
         ),
+        answers.map((/** @type {any} */ each) => h("li", {}, answerText(each))),
       ),
     ],
     report.notes.length > 0 &&
@@ -254,6 +255,18 @@ function resultParts({ report, verified, inputs, names, files }) {
     ),
   ];
 }
+
+/** @param {number} share */
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+/** @param {{ same: number, right?: number[] }} answers  of compareAnswers */
+const answerText = ({ same, right }) =>
+  [
+    right && `right answers: ${percent(right[0])} before, ${percent(right[1])} quantized; `,
+    `the same answer, the class of the largest score, for ${percent(same)} of the inputs`,
+  ]
+    .filter(Boolean)
+    .join("");
 
 /** @param {readonly string[]} given  names of inputs that were dropped */
 const inputsText = (given) =>

@@ -228,6 +228,22 @@ function drawMap(canvas, { before, after }) {
   }
 }
 
+/** The range of a tensor's values and their histogram. @param {Histogram} values @param {number} width */
+const valuesContents = (values, width) => [
+  h("p", {}, `From ${plainNumber(values.min)} to ${plainNumber(values.max)}, dequantized.`),
+  histograms(values, undefined, width),
+  h("p", { class: "detail-note" }, "The height of a bar is the square root of its count."),
+];
+
+/**
+ * Opens the dialog for the values of a tensor.
+ * @param {HTMLDialogElement} dialog
+ * @param {string} name
+ * @param {() => Promise<Histogram>} load
+ */
+export const openValues = (dialog, name, load) =>
+  openDialog(dialog, name, async (width) => valuesContents(await load(), width));
+
 /**
  * Opens the dialog for a cell.
  * @param {HTMLDialogElement} dialog
@@ -236,6 +252,33 @@ function drawMap(canvas, { before, after }) {
  * @param {{ onPin: (scheme: string | undefined) => void, onPlay: () => void }} handlers  onPin: undefined removes the pin
  */
 export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
+  const act = (/** @type {DOMStringMap} */ { action = "", pin = "" }) => {
+    if (action === "pin") onPin(pin || undefined);
+    if (action === "play") onPlay();
+  };
+  /** @type {any} */
+  let row;
+  await openDialog(
+    dialog,
+    cell.name,
+    async (width) => {
+      row = await load();
+      return contents(row, cell, width);
+    },
+    act,
+  );
+  const canvas = dialog.querySelector("canvas");
+  if (canvas) drawMap(canvas, row.map);
+}
+
+/**
+ * Opens the dialog with a name, and shows what is loaded.
+ * @param {HTMLDialogElement} dialog
+ * @param {string} name
+ * @param {(width: number) => Promise<import("../../shell/drawing/tree.js").Nested>} load  width: of drawings, in pixels
+ * @param {(data: DOMStringMap) => void} [act]  called with the data of a button that was pressed
+ */
+async function openDialog(dialog, name, load, act = () => {}) {
   const box = /** @type {HTMLElement} */ (toDom(h("div", { class: "detail" })));
   const show = (/** @type {import("../../shell/drawing/tree.js").Nested[]} */ ...children) =>
     box.replaceChildren(...toDom(h("div", {}, ...children)).childNodes);
@@ -244,7 +287,7 @@ export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
   const head = h(
     "div",
     { class: "detail-head" },
-    h("h2", { id: "lab-detail-title" }, h("code", {}, cell.name)),
+    h("h2", { id: "lab-detail-title" }, h("code", {}, name)),
     button("close", "×", { "aria-label": "Close" }),
   );
   dialog.replaceChildren(toDom(head), box);
@@ -253,17 +296,12 @@ export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
     const pressed = /** @type {HTMLElement | null} */ (
       /** @type {Element} */ (target).closest("[data-action]")
     );
-    const { action, pin } = pressed?.dataset ?? {};
-    if (action === "pin") onPin(pin || undefined);
-    if (action === "play") onPlay();
-    if (action || target === dialog) dialog.close();
+    if (pressed) act(pressed.dataset);
+    if (pressed || target === dialog) dialog.close();
   };
   try {
-    const row = await load();
     const { clientWidth } = /** @type {Element} */ (box.lastElementChild);
-    show(...contents(row, cell, clientWidth || WIDEST));
-    const canvas = dialog.querySelector("canvas");
-    if (canvas) drawMap(canvas, row.map);
+    show(await load(clientWidth || WIDEST));
     makeScrollable(box);
   } catch (error) {
     const { message } = /** @type {Error} */ (error);

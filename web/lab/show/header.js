@@ -4,6 +4,10 @@ import { bytesText, countText, nounText } from "../../shell/drawing/numbers.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { formatText } from "../format.js";
 
+/** Values of all tensors. @param {readonly { shape: readonly number[] }[]} tensors */
+export const parametersOf = (tensors) =>
+  tensors.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+
 /**
  * @param {HTMLElement} parent
  * @param {any} header  of the command open
@@ -11,17 +15,12 @@ import { formatText } from "../format.js";
 export function showHeader(parent, { name, size, format, metadata, tensors }) {
   const find = (/** @type {string} */ selector) =>
     /** @type {HTMLElement} */ (parent.querySelector(selector));
-  const parameters = tensors.reduce(
-    (/** @type {number} */ sum, /** @type {any} */ { shape }) =>
-      sum + shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1),
-    0,
-  );
   const dtypes = [...new Set(tensors.map((/** @type {any} */ { dtype }) => dtype))].join(", ");
   find(".lab-name").textContent = name;
   find(".lab-facts").textContent = [
     formatText(format),
     nounText(tensors.length, "tensor"),
-    `${countText(parameters)} parameters`,
+    `${countText(parametersOf(tensors))} parameters`,
     dtypes,
     bytesText(size),
   ].join("\u00a0· ");

@@ -35,27 +35,25 @@ export function connectInputs(parent, { announce, onWeights, onProblem }) {
     list.replaceChildren(...lines);
   };
 
-  connectDrop(
-    parent,
-    /** @type {HTMLInputElement} */ (find("input")),
-    async (/** @type {File[]} */ files) => {
-      try {
-        const fresh = await addInputs(files);
-        const used = fresh.filter(({ problem }) => !problem);
-        for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
-        refused = fresh.filter(({ problem }) => problem);
-        given.push(...fresh);
-        draw();
-        announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
-        const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
-        if (weights.size > 0) onWeights([...weights]);
-      } catch (error) {
-        onProblem(/** @type {Error} */ (error).message);
-      }
-    },
+  const add = async (/** @type {File[]} */ files) => {
+    try {
+      const fresh = await addInputs(files);
+      const used = fresh.filter(({ problem }) => !problem);
+      for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
+      refused = fresh.filter(({ problem }) => problem);
+      given.push(...fresh);
+      draw();
+      announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
+      const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
+      if (weights.size > 0) onWeights([...weights]);
+    } catch (error) {
+      onProblem(/** @type {Error} */ (error).message);
+    }
+  };
+  connectDrop(parent, /** @type {HTMLInputElement} */ (find("input")), add, {
     // A file of another kind is the next model.
-    { takes: (files) => files.some(({ name }) => /\.np[yz]$/i.test(name)) },
-  );
+    takes: (files) => files.some(({ name }) => /\.np[yz]$/i.test(name)),
+  });
   remove.addEventListener("click", () => {
     const weights = removeInputs();
     forget();
@@ -66,6 +64,7 @@ export function connectInputs(parent, { announce, onWeights, onProblem }) {
   });
 
   return {
+    add,
     /** Files whose arrays are inputs of weights, and those of them that have other arrays as well. */
     files() {
       const used = new Set([...taken.values()].filter(({ weight }) => weight));
@@ -83,16 +82,18 @@ export function connectInputs(parent, { announce, onWeights, onProblem }) {
       });
       const hint = find(".lab-inputs-model");
       hint.hidden = names.length === 0;
-      hint.textContent = `Arrays named like an input of the model are its inputs when both models are run: ${names.join(", ")}.`;
+      hint.textContent = `An array named labels has the right classes. Arrays named like an input of the model are its inputs when both models are run: ${names.join(", ")}.`;
     },
   };
 }
 
 /** @param {Taken} each */
-function line({ name, shape, weight, input, problem }) {
+function line({ name, shape, weight, input, areLabels, problem }) {
   const use = weight
     ? `inputs of ${weight}: errors of its outputs are shown`
-    : "input of the model, for running both models";
+    : areLabels
+      ? "right classes of the inputs, for the accuracy of both models"
+      : "input of the model, for running both models";
   return h(
     "li",
     { class: problem ? "is-refused" : "" },
@@ -100,7 +101,7 @@ function line({ name, shape, weight, input, problem }) {
     shape && ` ${shapeText(shape)}`,
     problem
       ? [": ", h("strong", {}, "not used"), `, ${problem}`]
-      : weight || input
+      : weight || input || areLabels
         ? `: ${use}`
         : "",
   );

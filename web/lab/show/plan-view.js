@@ -13,7 +13,8 @@ const MARGIN = { top: 22, right: 16, bottom: 34, left: 56 };
 
 /**
  * @typedef {{ bytes: number, error: number }} Point  of the frontier: bytes ascending, error descending
- * @typedef {{ name: string, bytes: number, error: number }} Uniform  one scheme for all layers
+ * @typedef {{ name: string, bytes: number, error: number, isPreset?: boolean }} Uniform  one scheme for all layers, or
+ *   one of llama-quantize's mixes
  */
 
 /** Signal to noise of a relative squared error, in dB. @param {number} error */
@@ -41,15 +42,20 @@ function boundText(gap) {
  * @param {readonly Uniform[]} uniforms
  * @param {Point} current
  * @param {number} width  in pixels
+ * @param {number} parameters  values of all tensors
  */
-function chart(points, uniforms, current, width) {
+function chart(points, uniforms, current, width, parameters) {
   const shown = points.filter(({ error }) => error > 0);
   const errors = [...shown, ...uniforms.filter(({ error }) => error > 0)].map(({ error }) => error);
-  const sizes = [...points, ...uniforms].map(({ bytes }) => bytes);
+  const domain = domainOf(points, uniforms);
   if (errors.length < 2) return [];
   const ends = /** @type {const} */ ([MARGIN.left, width - MARGIN.right]);
   const bottom = HEIGHT - MARGIN.bottom;
-  const x = linear([Math.min(...sizes), Math.max(...sizes)], ends);
+  const x = linear(domain, ends);
+  const bits = linear(
+    /** @type {[number, number]} */ (domain.map((bytes) => (8 * bytes) / parameters)),
+    ends,
+  );
   const y = logarithmic([Math.min(...errors), Math.max(...errors)], [MARGIN.top, bottom]);
   /** Of decibels. */
   const down = (/** @type {number} */ value) => y(10 ** (-value / 10));
@@ -62,6 +68,7 @@ function chart(points, uniforms, current, width) {
     .map((uniform, i) => ({
       ...placeOf(uniform),
       name: uniform.name,
+      isPreset: uniform.isPreset,
       text: isNamed ? uniform.name : String(i + 1),
     }));
   const labels = placeLabels(circles, line, {
@@ -71,20 +78,24 @@ function chart(points, uniforms, current, width) {
     bottom,
   });
   const marker = current.error > 0 ? y(current.error) : MARGIN.top;
+  const hasMixes = circles.some(({ isPreset }) => isPreset);
   const drawn = drawing(
     width,
     HEIGHT,
-    "Signal to noise against the size of the file: the line shows the best plan of each size, each circle one scheme for all layers",
+    `Signal to noise against the size of the file, below in bytes, above in bits per value: the line shows the best plan of each size, each circle one scheme for all layers${hasMixes ? ", each square a mix of llama-quantize" : ""}`,
     ticks(x, x.ticks(isNamed ? 5 : 3), HEIGHT - 12, tickText),
+    ticks(bits, bits.ticks(isNamed ? 6 : 3), 10, (value) => `${value} bits`),
     levels(down, decibelTicks(y), ends, (value) => `${value} dB`),
     axis(ends, bottom),
     lineThrough(line, Number, Number, "curve is-quality"),
     circles.map((circle, i) =>
       h(
         "g",
-        { class: "frontier-uniform" },
+        { class: circle.isPreset ? "frontier-uniform is-preset" : "frontier-uniform" },
         h("title", {}, circle.name),
-        h("circle", { cx: circle.x, cy: circle.y, r: 3.5 }),
+        circle.isPreset
+          ? h("rect", { x: circle.x - 3.5, y: circle.y - 3.5, width: 7, height: 7 })
+          : h("circle", { cx: circle.x, cy: circle.y, r: 3.5 }),
         h("text", { x: labels[i].x, y: labels[i].y, "text-anchor": labels[i].anchor }, circle.text),
       ),
     ),
@@ -98,6 +109,12 @@ function chart(points, uniforms, current, width) {
   return isNamed ? [drawn] : [drawn, key];
 }
 
+/** Least and most bytes of the chart and of its slider. @param {readonly Point[]} points @param {readonly Uniform[]} uniforms */
+function domainOf(points, uniforms) {
+  const sizes = [...points, ...uniforms].map(({ bytes }) => bytes);
+  return /** @type {[number, number]} */ ([Math.min(...sizes), Math.max(...sizes)]);
+}
+
 /** A tick of the axis of bytes, without zeros behind the point. @param {number} value */
 const tickText = (value) => bytesText(value).replace(/\.0\b/, "");
 
@@ -109,8 +126,8 @@ function decibelTicks(y) {
   return ticks;
 }
 
-/** The circles of the chart as a table. @param {readonly Uniform[]} uniforms */
-const uniformTable = (uniforms) =>
+/** The circles and squares of the chart as a table. @param {readonly Uniform[]} uniforms @param {number} parameters */
+const uniformTable = (uniforms, parameters) =>
   h(
     "table",
     { class: "facts" },
@@ -120,7 +137,9 @@ const uniformTable = (uniforms) =>
       h(
         "tr",
         {},
-        ["Scheme", "File, about", "SQNR"].map((title) => h("th", { scope: "col" }, title)),
+        ["Scheme", "File, about", "Bits per value", "SQNR"].map((title) =>
+          h("th", { scope: "col" }, title),
+        ),
       ),
     ),
     h(
@@ -132,11 +151,18 @@ const uniformTable = (uniforms) =>
           {},
           h("th", { scope: "row" }, name),
           h("td", {}, bytesText(bytes)),
+          h("td", {}, ((8 * bytes) / parameters).toFixed(2)),
           h("td", {}, decibelText(error)),
         ),
       ),
     ),
   );
+
+/** Keys of the slider, by the share of all points that they go. @type {Record<string, number | undefined>} */
+const STEPS = {
+  ...{ ArrowLeft: -1e-9, ArrowDown: -1e-9, ArrowRight: 1e-9, ArrowUp: 1e-9 },
+  ...{ PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 },
+};
 
 /**
  * Draws the chart and connects the slider.
@@ -148,6 +174,7 @@ export function createPlanView(parent, { onBudget }) {
   let points = [];
   /** @type {readonly Uniform[]} */
   let uniforms = [];
+  let parameters = 1;
   parent.replaceChildren(
     toDom(h("div", { class: "frontier-box" })),
     toDom(
@@ -155,39 +182,56 @@ export function createPlanView(parent, { onBudget }) {
         "label",
         { class: "budget" },
         h("span", {}, "Size of the quantized file"),
-        h("input", { type: "range", min: 0, max: 0, step: 1, value: 0 }),
+        h("input", { type: "range", min: 0, max: 0, step: "any", value: 0 }),
         h("output", { class: "budget-text" }),
       ),
     ),
     toDom(
-      h(
-        "details",
-        { class: "frontier-table" },
-        h("summary", {}, "One scheme for all layers"),
-        h("div", { class: "scroll-x" }),
-      ),
+      h("details", { class: "frontier-table" }, h("summary", {}), h("div", { class: "scroll-x" })),
     ),
   );
   const box = /** @type {HTMLElement} */ (parent.querySelector(".frontier-box"));
   const slider = /** @type {HTMLInputElement} */ (parent.querySelector("input"));
   const output = /** @type {HTMLElement} */ (parent.querySelector("output"));
+  const summary = /** @type {HTMLElement} */ (parent.querySelector("summary"));
   /** @type {Point | undefined} */
   let current;
+  /** What was asked for; the slider stands at the size of the plan, as the chart does. */
+  let budget = 0;
   const draw = () => {
     if (!current || box.clientWidth === 0) return;
-    const drawn = chart(points, uniforms, current, box.clientWidth);
+    const drawn = chart(points, uniforms, current, box.clientWidth, parameters);
     box.replaceChildren(...drawn.map((part) => toDom(part)));
   };
   new ResizeObserver(draw).observe(box);
-  slider.addEventListener("input", () => onBudget(points[Number(slider.value)].bytes));
+  slider.addEventListener("input", () =>
+    onBudget(Math.max(points[0].bytes, Math.round(Number(slider.value)))),
+  );
+  // Keys go from point to point of the frontier, of which there may be few or thousands.
+  slider.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    if (step === undefined || points.length === 0) return;
+    event.preventDefault();
+    const last = points.length - 1;
+    const now = points.findLastIndex(({ bytes }) => bytes <= budget);
+    const next = Math.max(
+      0,
+      Math.min(last, now + Math.sign(step) * Math.ceil(Math.abs(step) * last)),
+    );
+    budget = points[next].bytes;
+    slider.value = String(budget);
+    onBudget(budget);
+  });
 
   return {
-    /** @param {readonly Point[]} newPoints @param {readonly Uniform[]} newUniforms */
-    setFrontier(newPoints, newUniforms) {
-      points = newPoints;
-      uniforms = newUniforms;
-      slider.max = String(points.length - 1);
-      parent.querySelector(".frontier-table > div")?.replaceChildren(toDom(uniformTable(uniforms)));
+    /** @param {readonly Point[]} newPoints @param {readonly Uniform[]} newUniforms @param {number} values  of the file */
+    setFrontier(newPoints, newUniforms, values) {
+      [points, uniforms, parameters] = [newPoints, newUniforms, values];
+      [slider.min, slider.max] = domainOf(points, uniforms).map(String);
+      const hasMixes = uniforms.some(({ isPreset }) => isPreset);
+      summary.textContent = `One scheme for all layers${hasMixes ? ", and mixes" : ""}`;
+      const table = toDom(uniformTable(uniforms, parameters));
+      parent.querySelector(".frontier-table > div")?.replaceChildren(table);
     },
     /**
      * Shows a plan.
@@ -200,9 +244,8 @@ export function createPlanView(parent, { onBudget }) {
     show(plan, files, whole) {
       current = { bytes: plan.fileBytes, error: plan.error };
       draw();
-      let nearest = 0;
-      while (nearest + 1 < points.length && points[nearest + 1].bytes <= plan.budget) nearest++;
-      slider.value = String(nearest);
+      budget = plan.budget;
+      slider.value = String(plan.fileBytes);
       const bytes = files.reduce((sum, { size }) => sum + size, 0);
       const share = `${((100 * bytes) / whole).toFixed(0)} %`;
       const count = files.length === 1 ? "" : ` in ${files.length} files`;

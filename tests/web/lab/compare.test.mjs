@@ -1,0 +1,251 @@
+// Quantized files in the Model Lab: their tensors and values, two files beside each other, files by address and by
+// folder, mixes of GGUF, and accuracy on the inputs of a sample.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { init } from "zeropoint";
+import { compare, openModel, quantizeModel } from "zeropoint/models";
+import { root } from "../../../scripts/process/run.mjs";
+import { metricText } from "../../../web/lab/format.js";
+import { collect } from "../../js/support/files/formats.mjs";
+import { axeViolations, onceForAll } from "../axe.mjs";
+import { press, textOf, waitFor } from "../page.mjs";
+import { openFile, openLab, waitForPlan } from "./pages.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const ORIGINAL = join(root, "build", "cost", "digits-deep.gguf");
+const QUANTIZED = join(folder, "digits-Q4_K_M.gguf");
+
+before(async () => {
+  await init();
+  const model = await openModel(ORIGINAL);
+  const { files } = await quantizeModel(model, "Q4_K_M");
+  writeFileSync(QUANTIZED, await collect(files[0].stream()));
+  await model.close();
+});
+
+const rowsOf = (page, selector) =>
+  page.$$eval(`${selector} tbody tr`, (rows) =>
+    rows.map((row) => Array.from(row.cells, ({ textContent }) => textContent)),
+  );
+
+const waitForComparison = (page) => page.waitForSelector(".compare-result tbody tr");
+
+describe("A quantized file in the Model Lab", () => {
+  let visit;
+  let page;
+  before(async () => {
+    visit = await openLab();
+    page = visit.page;
+    await openFile(page, QUANTIZED);
+    await page.waitForSelector(".lab.is-analyzed");
+  });
+  after(() => visit?.close());
+
+  it("shows its tensors with types, shapes, bits and bytes", async () => {
+    await page.$eval(".lab-tensors summary", (summary) => summary.click());
+    await page.waitForSelector(".lab-tensors tbody tr");
+    const rows = await rowsOf(page, ".lab-tensors");
+    assert.equal(rows.length, 50);
+    const output = rows.find(([name]) => name === "output.weight");
+    assert.deepEqual(output, ["output.weight", "q6_k", "10 × 256", "6.56", "2.1 kB"]);
+    assert.match(await textOf(page, ".lab-metadata"), /general\.architecture/);
+  });
+
+  it("filters them by name", async () => {
+    await page.focus(".lab-tensors input");
+    await page.keyboard.type("OUTPUT");
+    await waitFor(page, () => document.querySelectorAll(".lab-tensors tbody tr").length === 2);
+  });
+
+  it("draws the dequantized values of any tensor, by keyboard", async () => {
+    await page.focus(".lab-tensors tbody button");
+    await press(page, "Enter");
+    await page.waitForSelector(".lab-drawer[open] svg");
+    assert.match(await textOf(page, ".lab-drawer .detail"), /^From -[\d.]+ to [\d.]+, dequantized/);
+  });
+
+  it("has no violations of accessibility rules", onceForAll, async () => {
+    assert.deepEqual(await axeViolations(page), []);
+    await press(page, "Escape");
+    await page.waitForSelector(".lab-drawer:not([open])");
+    assert.deepEqual(await axeViolations(page), []);
+  });
+
+  it("shows no table of errors where nothing is to be quantized", async () => {
+    assert.match(await textOf(page, ".lab-status"), /no layer to quantize/);
+    assert.equal(await page.$eval(".lab-table", (table) => table.checkVisibility()), false);
+  });
+});
+
+describe("Two files in the Model Lab", () => {
+  it("are compared tensor by tensor, as by the package, with a report", async () => {
+    const visit = await openLab();
+    const { page } = visit;
+    await openFile(page, ORIGINAL, QUANTIZED);
+    await waitForComparison(page);
+    const [a, b] = await Promise.all([ORIGINAL, QUANTIZED].map((path) => openModel(path)));
+    const expected = new Map();
+    for await (const { name, equal, sqnr } of compare(a, b)) {
+      expected.set(name, equal ? "equal" : metricText("sqnr", sqnr));
+    }
+    await Promise.all([a.close(), b.close()]);
+    const rows = await rowsOf(page, ".compare-result");
+    assert.deepEqual(new Map(rows.map((cells) => [cells[0], cells[3]])), expected);
+    assert.match(await textOf(page, ".compare-result p"), /50 tensors: 25 equal, 25 different/);
+    const report = await page.evaluate(async () => {
+      const create = URL.createObjectURL;
+      let blob;
+      URL.createObjectURL = (given) => {
+        blob = given;
+        return create.call(URL, given);
+      };
+      document.querySelector("[data-compared='csv']").click();
+      URL.createObjectURL = create;
+      return await blob.text();
+    });
+    assert.match(report, /^name,shape,from,to,equal,parameters,mse,max,sqnr,cosine,reason\r\n/);
+    assert.equal(report.trimEnd().split("\r\n").length, 51);
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("are compared by a link, across formats", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.gguf&beside=digits-deep.onnx");
+    await waitForComparison(visit.page);
+    assert.match(await textOf(visit.page, ".compare-result p"), /50 equal, 0 different/);
+    await waitForPlan(visit.page);
+    assert.match(await visit.page.evaluate(() => location.hash), /&beside=digits-deep\.onnx/);
+    await visit.close();
+  });
+
+  it("are compared when the second one is chosen later; what is no model is refused", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.gguf");
+    const { page } = visit;
+    await waitForPlan(page);
+    const choose = async (path) => (await page.$(".lab-compare input")).uploadFile(path);
+    const text = join(folder, "notes.gguf");
+    writeFileSync(text, "not a model");
+    await choose(text);
+    await page.waitForSelector(".compare-result .cell-error");
+    assert.match(await textOf(page, ".compare-result"), /^The files cannot be compared: /);
+    await choose(QUANTIZED);
+    await waitForComparison(page);
+    await visit.close();
+  });
+});
+
+describe("Files that are no file of the input", () => {
+  const name = readdirSync(join(root, "dist", "web", "assets")).find((file) =>
+    /^digits-deep.*\.gguf$/.test(file),
+  );
+
+  it("are opened by an address of the site, which the link has", async () => {
+    const visit = await openLab();
+    const { page } = visit;
+    await page.focus("[name='address']");
+    await page.keyboard.type(`assets/${name}`);
+    await press(page, "Enter");
+    await waitForPlan(page);
+    assert.equal(await textOf(page, ".lab-name"), name);
+    await waitFor(page, () => /file=assets/.test(location.hash));
+    await visit.close();
+  });
+
+  it("are not fetched from other sites, and the page says what to do", async () => {
+    const visit = await openLab("#lab?file=https%3A%2F%2Fexample.org%2Fmodel.gguf");
+    await visit.page.waitForSelector(".lab-problem:not([hidden])");
+    assert.match(
+      await textOf(visit.page, ".lab-problem"),
+      /nothing from other sites, such as https:\/\/example\.org: download the file, then drop it/,
+    );
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("are found in a folder that is dropped", async () => {
+    const visit = await openLab();
+    const { page } = visit;
+    const bytes = readFileSync(QUANTIZED).toString("base64");
+    await page.evaluate(async (text) => {
+      const content = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+      const file = new File([content], "inside.gguf");
+      let rest = [{ isFile: true, file: (resolve) => resolve(file) }];
+      const entry = {
+        isDirectory: true,
+        createReader: () => ({
+          readEntries(resolve) {
+            resolve(rest);
+            rest = [];
+          },
+        }),
+      };
+      const event = new Event("drop", { bubbles: true, cancelable: true });
+      event.dataTransfer = {
+        files: [new File([], "folder")],
+        items: [{ webkitGetAsEntry: () => entry }],
+      };
+      document.querySelector(".lab").dispatchEvent(event);
+    }, bytes);
+    await page.waitForSelector(".lab.is-open");
+    assert.equal(await textOf(page, ".lab-name"), "inside.gguf");
+    await visit.close();
+  });
+});
+
+describe("The samples of 25 layers in the Model Lab", () => {
+  it("show llama-quantize's mixes beside the frontier, in bits per value", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.gguf");
+    const { page } = visit;
+    await waitForPlan(page);
+    await waitFor(page, () => /Q4_K_M/.test(document.querySelector(".frontier-table").textContent));
+    const rows = await rowsOf(page, ".frontier-table");
+    const mixes = rows.filter(([scheme]) => /^Q\d_/.test(scheme));
+    const bits = Object.fromEntries(mixes.map(([scheme, , text]) => [scheme, Number(text)]));
+    assert.ok(bits.Q4_K_M > 4.5 && bits.Q4_K_M < bits.Q8_0, JSON.stringify(bits));
+    assert.equal(
+      await page.$$eval(".frontier-uniform.is-preset", (all) => all.length),
+      mixes.length,
+    );
+    assert.equal(await page.$eval(".lab-mixes", ({ hidden }) => hidden), false);
+    await visit.close();
+  });
+
+  it("have the slider on the axis of the chart", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.gguf");
+    const { page } = visit;
+    await waitForPlan(page);
+    const far = await page.evaluate(() => {
+      const slider = document.querySelector(".budget input");
+      const { left, width } = slider.getBoundingClientRect();
+      const share = (slider.value - slider.min) / (slider.max - slider.min);
+      const thumb = left + 8 + share * (width - 16);
+      const marker = document.querySelector(".frontier-current").getBoundingClientRect();
+      return Math.abs(thumb - (marker.left + marker.width / 2));
+    });
+    assert.ok(far < 4, `${far} pixels`);
+    await visit.close();
+  });
+
+  it("say how many answers stay right", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.onnx&target=web");
+    const { page } = visit;
+    await waitForPlan(page);
+    assert.equal(await page.$eval(".lab-mixes", ({ hidden }) => hidden), true);
+    assert.match(await textOf(page, ".lab-inputs-list"), /image 1000 × 256: input of the model/);
+    await page.waitForSelector("[data-action='write']:not(:disabled)");
+    for (const selector of ["[name='runs']", "[data-action='write']"]) {
+      await page.$eval(selector, (element) => element.click());
+    }
+    await page.waitForSelector(".lab-written a[download]", { timeout: 120_000 });
+    const text = await textOf(page, ".lab-written");
+    const [, before, after] = /right answers: ([\d.]+) % before, ([\d.]+) % quantized/.exec(text);
+    assert.ok(before > 92 && after > 80, text);
+    await visit.close();
+  });
+});
