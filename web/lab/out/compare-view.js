@@ -21,8 +21,6 @@ const line = ({ name, shape, from, to, equal, max, sqnr, cosine, reason }) =>
     "tr",
     {},
     h("th", { scope: "row" }, h("bdi", {}, name)),
-    h("td", {}, shapeText(shape)),
-    h("td", { class: "is-text" }, from === to ? from : `${from ?? "–"} → ${to ?? "–"}`),
     reason !== undefined && !equal
       ? h("td", { class: "is-text", colspan: 3 }, reason)
       : [
@@ -30,6 +28,8 @@ const line = ({ name, shape, from, to, equal, max, sqnr, cosine, reason }) =>
           h("td", {}, plainNumber(max)),
           h("td", {}, metricText("cosine", cosine)),
         ],
+    h("td", { class: "is-text" }, from === to ? from : `${from ?? "–"} → ${to ?? "–"}`),
+    h("td", {}, shapeText(shape)),
   );
 
 /**
@@ -73,7 +73,7 @@ export function connectCompare(parent, { current, announce, onChoice }) {
   /** @param {string} name @param {{ name: string, rows: CompareRow[] }} other */
   const show = (name, { name: otherName, rows }) => {
     const text = comparedText(rows);
-    const heads = ["Tensor", "Shape", "Type", "SQNR in dB", "Largest difference", "Cosine"];
+    const heads = ["Tensor", "SQNR in dB", "Largest difference", "Cosine", "Type", "Shape"];
     const isCut = rows.length > MOST_ROWS;
     const parts = [
       h(

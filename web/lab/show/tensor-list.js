@@ -46,9 +46,9 @@ export function connectTensorList(details, onChoose) {
               h("button", { type: "button", class: "lab-sample" }, h("bdi", {}, tensor.name)),
             ),
             h("td", { class: "is-text" }, typeText(tensor)),
-            h("td", {}, shapeText(tensor.shape)),
             h("td", {}, bitsText(tensor)),
             h("td", {}, bytesText(tensor.byteLength)),
+            h("td", {}, shapeText(tensor.shape)),
           ),
         ),
       );
@@ -65,7 +65,7 @@ export function connectTensorList(details, onChoose) {
   /** Shows the tensors of another file. @param {readonly import("zeropoint/models").ModelTensor[]} all */
   return (all) => {
     tensors = all;
-    const heads = ["Tensor", "Type", "Shape", "Bits per value", "Bytes"];
+    const heads = ["Tensor", "Type", "Bits per value", "Bytes", "Shape"];
     details.replaceChildren(
       toDom(h("summary", {}, "All tensors: types, bits and values")),
       toDom(
