@@ -34,9 +34,8 @@ describe(`${ROWS} vectors of ${DIMENSIONS} values fit in memory, are found and s
       const most = 1.1 * (codes + inIds) + 24e6;
       assert.ok(memory.process <= most, `process ${megabytes(memory.process)}`);
       assert.equal(found, ROWS - 1);
-      // Saving holds a chunk of the codes, and all ids as text.
-      const text = ids === "none" ? 0 : fileBytes - codes;
-      assert.ok(peak <= most + 4 * text + 24e6, `process, at most ${megabytes(peak)}`);
+      // Saving holds a chunk of the codes or ids. 40 MB: chunks that the collector has not freed yet.
+      assert.ok(peak <= most + 40e6, `process, at most ${megabytes(peak)}`);
       assert.ok(fileBytes >= codes && fileBytes <= codes + 32 * ROWS + 4096, megabytes(fileBytes));
     });
   }

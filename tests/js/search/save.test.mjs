@@ -159,6 +159,21 @@ describe("save and load of an index", () => {
     assert.equal(list[0].dtype, "int4");
   });
 
+  it("keeps ids of more rows than are written at a time, as one list in JSON", async () => {
+    for (const size of [4095, 4096, 4097, 10_000]) {
+      const ids = Array.from({ length: size }, (_, i) => (i % 3 === 0 ? i : `ü"${i}`));
+      const index = new VectorIndex({ dimensions: 1 });
+      index.add(new Float32Array(size).fill(1), ids);
+      const bytes = await bytesOf(index);
+      assert.deepEqual(readLikePython(bytes).ids, ids);
+      assert.deepEqual((await load(bytes)).ids(), ids);
+    }
+    const index = new VectorIndex({ dimensions: 1 });
+    index.add([1], ["x"]);
+    index.remove("x");
+    assert.equal((await load(await bytesOf(index))).size, 0);
+  });
+
   it("can be read with ten lines of Python", async () => {
     for (const groupSize of [undefined, 8]) {
       const index = changed({ metric: "dot", groupSize }, (i) => `é${i}`);

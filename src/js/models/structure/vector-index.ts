@@ -3,9 +3,8 @@
 import { typeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
-import { writeJson } from "../../formats/json.js";
 import { type ByteStream, readScratch, type Span } from "../../formats/source.js";
-import { checkId } from "../../search/ids.js";
+import { checkId, type RowIds } from "../../search/ids.js";
 import { signBytes, type VectorId, type VectorMetric } from "../../search/layout.js";
 import type { Column, ReadRows, VectorRows } from "../../search/rows.js";
 import { partsOf, VectorIndex } from "../../search/vector-index.js";
@@ -27,6 +26,8 @@ export const INDEX_KIND = "vector-index";
 
 /** Bytes of a chunk of a saved column. */
 const CHUNK = 2 ** 20;
+/** Ids that are written at a time. */
+const IDS_AT_ONCE = 2 ** 12;
 
 /** A column in a file. */
 interface StoredColumn {
@@ -133,13 +134,23 @@ export function writeIndex(writer: FileWriter, path: string, index: AnyVectorInd
     });
   }
   if (!ids.arePositions) {
-    const all = Array.from({ length: size }, (_, row) => ids.at(row));
-    const text = new TextEncoder().encode(writeJson(all));
-    node.ids = add("ids", "uint8", [text.length], function* () {
-      yield text;
-    });
+    // Twice the work, in place of a text of all ids in memory.
+    let length = 0;
+    for (const chunk of idChunks(ids, size)) length += chunk.length;
+    node.ids = add("ids", "uint8", [length], () => idChunks(ids, size));
   }
   return node as JSONNode;
+}
+
+/** The ids of rows as a list in JSON, some at a time. */
+function* idChunks(ids: RowIds, size: number): Generator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for (let row = 0; row < size; row += IDS_AT_ONCE) {
+    const count = Math.min(IDS_AT_ONCE, size - row);
+    const some = Array.from({ length: count }, (_, i) => JSON.stringify(ids.at(row + i)));
+    yield encoder.encode((row === 0 ? "[" : ",") + some.join(","));
+  }
+  yield encoder.encode(size === 0 ? "[]" : "]");
 }
 
 const FIELDS = [
