@@ -33,7 +33,7 @@ export default defineConfig({
       pages: { folder: at("pages"), benchmark: at("benchmark.json") },
       packageEntries: [at("../dist/index.js"), at("../dist/torch.js")],
     }),
-    offline({ template: at("shell/offline/service-worker.js"), publicFolder: at("public") }),
+    offline({ script: at("shell/offline/service-worker.ts"), publicFolder: at("public") }),
     sharedLink({
       site: process.env.ZEROPOINT_SITE ?? homepage,
       folder: at("."),

@@ -181,7 +181,7 @@ describe("The areas of a change", () => {
 
   it("run all tests of the page only where it or its imports may have changed", () => {
     for (const file of [
-      "web/main.js",
+      "web/main.ts",
       "tests/web/page.mjs",
       "src/js/nn/convert.ts",
       "src/kernels/dot.cpp",

@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { taskOf } from "../../web/notebook/exercises/tasks.js";
+import { fromPage } from "./from-page.mjs";
 import { WRONG } from "./in-node/exercises/wrong.mjs";
 import { click, enter, openPage, press, textOf, waitFor } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
+
+const { taskOf } = await fromPage("notebook/exercises/tasks.js");
 
 const folder = new URL("../../web/notebooks/", import.meta.url);
 const NOTEBOOKS = readdirSync(folder)

@@ -1,4 +1,4 @@
-// Sees to it that the benchmark's limits are there when the page is built or served: ../measure/measure-worker.js
+// Sees to it that the benchmark's limits are there when the page is built or served: ../measure/measure-worker.ts
 // imports their addresses.
 
 import { pathToFileURL } from "node:url";

@@ -1,9 +1,10 @@
-// Makes the service worker that lets the built page work offline. Its text has three lists of files: files of the page
+// Makes the service worker that lets the built page work offline. It gets three lists of files: files of the page
 // itself, files to fetch when the page is idle, and large files and downloads to keep once they were used.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { transformWithEsbuild } from "vite";
 
 /** Files larger than this are kept only when they are used. */
 const LARGEST_REST = 500_000; // bytes
@@ -12,16 +13,16 @@ const LARGEST_REST = 500_000; // bytes
 const CORE_AS_TEXT = /\/(baseline|relaxed)(-threads)?-[\w-]{8}\.js$/;
 
 /**
- * @param {{ template: string, publicFolder: string }} options
+ * @param {{ script: string, publicFolder: string }} options
  * @returns {import("vite").Plugin}
  */
-export function offline({ template, publicFolder }) {
+export function offline({ script, publicFolder }) {
   return {
     name: "zeropoint-offline",
     apply: "build",
     generateBundle: {
       order: "post",
-      handler(_, bundle) {
+      async handler(_, bundle) {
         const hash = createHash("sha256");
         /** @type {string[]} */
         const files = [];
@@ -45,12 +46,14 @@ export function offline({ template, publicFolder }) {
           hash.update(name).update(readFileSync(join(publicFolder, name)));
           files.push(name);
         }
-        const source = readFileSync(template, "utf8")
-          .replace('"__VERSION__"', () => JSON.stringify(hash.digest("hex").slice(0, 16)))
-          .replace('"__FILES__"', () => JSON.stringify(files))
-          .replace('"__REST__"', () => JSON.stringify(rest))
-          .replace('"__ON_USE__"', () => JSON.stringify(onUse));
-        this.emitFile({ type: "asset", fileName: "service-worker.js", source });
+        const VERSION = hash.digest("hex").slice(0, 16);
+        const constants = Object.entries({ VERSION, FILES: files, REST: rest, ON_USE: onUse })
+          .map(([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`)
+          .join("");
+        const { code } = await transformWithEsbuild(readFileSync(script, "utf8"), script, {
+          sourcemap: false,
+        });
+        this.emitFile({ type: "asset", fileName: "service-worker.js", source: constants + code });
       },
     },
   };

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { escapeHtml } from "../shell/drawing/tree.js";
 
-/** Marks between the pieces of a view. The same marks are in shell/parts.js. */
+/** Marks between the pieces of a view. The same marks are in shell/parts.ts. */
 export const PIECE = "<!-- piece -->";
 const END = "<!-- end -->";
 

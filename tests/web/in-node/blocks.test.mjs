@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
 import { loadModel } from "../../../scripts/cost/model.mjs";
-import { LAYOUTS } from "../../../web/figures/blocks/layouts.js";
-import { WEIGHTS } from "../../../web/figures/blocks/weights.js";
-import { block } from "../../../web/figures/drawings/block.js";
+import { fromPage } from "../from-page.mjs";
+
+const { LAYOUTS } = await fromPage("figures/blocks/layouts.js");
+const { WEIGHTS } = await fromPage("figures/blocks/weights.js");
+const { block } = await fromPage("figures/drawings/block.js");
 
 before(() => zeropoint.init());
 

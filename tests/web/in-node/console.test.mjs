@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { connectConsole, formatted } from "../../../web/notebook/worker/console.js";
+import { fromPage } from "../from-page.mjs";
+
+const { connectConsole, formatted } = await fromPage("notebook/worker/console.js");
 
 describe("formatted", () => {
   it("fills in the placeholders of the first text, and keeps the other arguments", () => {

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Dependencies } from "../../../web/notebook/dependencies.js";
-import { rewriteCell } from "../../../web/notebook/worker/rewrite.js";
+import { fromPage } from "../from-page.mjs";
+
+const { Dependencies } = await fromPage("notebook/dependencies.js");
+const { rewriteCell } = await fromPage("notebook/worker/rewrite.js");
 
 const namesOf = (source) => rewriteCell(source).names;
 

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { display, init, round, torch } from "zeropoint/notebook";
-import { grade } from "../../../web/notebook/exercises/grade.js";
-import { TASKS, taskOf } from "../../../web/notebook/exercises/tasks.js";
+import { fromPage } from "../from-page.mjs";
 import { RIGHT } from "./exercises/right.mjs";
 import { WRONG } from "./exercises/wrong.mjs";
+
+const { grade } = await fromPage("notebook/exercises/grade.js");
+const { TASKS, taskOf } = await fromPage("notebook/exercises/tasks.js");
 
 await init();
 

@@ -6,10 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
-import { readNotebooks } from "../../../web/build/read-notebook.mjs";
-import { bits } from "../../../web/figures/drawings/bits.js";
-import { groupSize } from "../../../web/figures/drawings/group-size.js";
-import { outlierCodes } from "../../../web/figures/drawings/outlier-codes.js";
+import { fromPage } from "../from-page.mjs";
+
+const { readNotebooks } = await fromPage("build/read-notebook.mjs");
+const { bits } = await fromPage("figures/drawings/bits.js");
+const { groupSize } = await fromPage("figures/drawings/group-size.js");
+const { outlierCodes } = await fromPage("figures/drawings/outlier-codes.js");
 
 before(async () => {
   await zeropoint.init();

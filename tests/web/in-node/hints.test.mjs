@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { adviceOnCall, hint, nearest } from "../../../web/notebook/cell/hints.js";
+import { fromPage } from "../from-page.mjs";
+
+const { adviceOnCall, hint, nearest } = await fromPage("notebook/cell/hints.js");
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },

@@ -2,24 +2,21 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  formatText,
-  isEstimated,
-  metricText,
-  shapeText,
-  timeText,
-} from "../../../web/lab/format.js";
-import { Layers } from "../../../web/lab/layers.js";
-import { emptyState, fromLink, toLink } from "../../../web/lab/link.js";
-import { classesOf, compareAnswers } from "../../../web/lab/model/answers.js";
-import { mainOf, splitPair } from "../../../web/lab/model/files.js";
-import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/report.js";
-import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
-import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
-import { groupBars } from "../../../web/lab/show/strip.js";
-import { bitsText } from "../../../web/lab/show/tensor-list.js";
-import { comparedText, showsText, worstFirst } from "../../../web/lab/texts.js";
-import { bytesText, nounText } from "../../../web/shell/drawing/numbers.js";
+import { fromPage } from "../from-page.mjs";
+
+const { formatText, isEstimated, metricText, shapeText, timeText } =
+  await fromPage("lab/format.js");
+const { Layers } = await fromPage("lab/layers.js");
+const { emptyState, fromLink, toLink } = await fromPage("lab/link.js");
+const { classesOf, compareAnswers } = await fromPage("lab/model/answers.js");
+const { mainOf, splitPair } = await fromPage("lab/model/files.js");
+const { commandLine, toCsv, toHtmlPage, toJson } = await fromPage("lab/out/report.js");
+const { keptByReason, reasonOf } = await fromPage("lab/reasons.js");
+const { boxesOf, boxOf, overlap, placeLabels } = await fromPage("lab/show/frontier-labels.js");
+const { groupBars } = await fromPage("lab/show/strip.js");
+const { bitsText } = await fromPage("lab/show/tensor-list.js");
+const { comparedText, showsText, worstFirst } = await fromPage("lab/texts.js");
+const { bytesText, nounText } = await fromPage("shell/drawing/numbers.js");
 
 const METRICS = ["sqnr", "mse"];
 

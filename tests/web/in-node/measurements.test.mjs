@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { linearTables, startTables } from "../../../web/measure/tables.js";
-import { toHtml } from "../../../web/shell/drawing/tree.js";
+import { fromPage } from "../from-page.mjs";
+
+const { linearTables, startTables } = await fromPage("measure/tables.js");
+const { toHtml } = await fromPage("shell/drawing/tree.js");
 
 describe("A task's line", () => {
   it("compares libraries: no bare module, and no two builds of one library", () => {

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BOUNDS, checkedPlot, Inbox } from "../../../web/notebook/messages.js";
+import { fromPage } from "../from-page.mjs";
+
+const { BOUNDS, checkedPlot, Inbox } = await fromPage("notebook/messages.js");
 
 const NOT_SENT = /messages of its own/;
 

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
 import { runInNewContext } from "node:vm";
+import { transformSync } from "esbuild";
+import { fromPage } from "../from-page.mjs";
 
 describe("keptSource", () => {
   const stored = new Map();
@@ -15,7 +17,7 @@ describe("keptSource", () => {
       setItem: (key, value) => stored.set(key, value),
       removeItem: (key) => stored.delete(key),
     };
-    edits = await import("../../../web/notebook/edits.js");
+    edits = await fromPage("notebook/edits.js");
   });
 
   it("gives the code of the last edit, of the same original only", () => {
@@ -34,7 +36,7 @@ describe("the keys of a notebook", () => {
       matches = () => false;
       closest = () => null;
     };
-    const { connectKeys } = await import("../../../web/notebook/keys.js");
+    const { connectKeys } = await fromPage("notebook/keys.js");
     const cells = [0, 1, 2].map(() => {
       const element = new HTMLElement();
       const cell = { element, hasFocus: false, bringIntoView: () => {} };
@@ -56,7 +58,7 @@ describe("the keys of a notebook", () => {
 
 describe("the service worker", () => {
   it("answers requests that read files of its scope, and no others", () => {
-    const path = new URL("../../../web/shell/offline/service-worker.js", import.meta.url);
+    const path = new URL("../../../web/shell/offline/service-worker.ts", import.meta.url);
     const handlers = {};
     const scope = "http://localhost/page/";
     const self = {
@@ -65,10 +67,11 @@ describe("the service worker", () => {
         handlers[type] = handler;
       },
     };
-    // The build fills in these lists.
-    const text = readFileSync(path, "utf8").replace(/"__(FILES|REST|ON_USE)__"/g, "[]");
+    const { code } = transformSync(readFileSync(path, "utf8"), { loader: "ts" });
     const never = () => new Promise(() => {});
-    runInNewContext(text, {
+    runInNewContext(code, {
+      // The build declares these.
+      ...{ VERSION: "1", FILES: [], REST: [], ON_USE: [] },
       self,
       URL,
       setTimeout,

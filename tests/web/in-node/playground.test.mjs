@@ -4,13 +4,15 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { before, describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
-import { parseNumbers } from "../../../web/playground/data/parse.js";
-import { cell, javaScript, pyTorch } from "../../../web/playground/exports/code.js";
-import { readLink, writeLink } from "../../../web/playground/link.js";
-import { consistent, DEFAULTS, FIRST_SOURCE } from "../../../web/playground/state.js";
-import { reachOf } from "../../../web/playground/views/histogram.js";
-import { evaluate } from "../../../web/playground/worker/evaluate.js";
-import { curvesOf } from "../../../web/playground/worker/sweeps.js";
+import { fromPage } from "../from-page.mjs";
+
+const { parseNumbers } = await fromPage("playground/data/parse.js");
+const { cell, javaScript, pyTorch } = await fromPage("playground/exports/code.js");
+const { readLink, writeLink } = await fromPage("playground/link.js");
+const { consistent, DEFAULTS, FIRST_SOURCE } = await fromPage("playground/state.js");
+const { reachOf } = await fromPage("playground/views/histogram.js");
+const { evaluate } = await fromPage("playground/worker/evaluate.js");
+const { curvesOf } = await fromPage("playground/worker/sweeps.js");
 
 const read = (text) => {
   const { values, shape } = parseNumbers(text);

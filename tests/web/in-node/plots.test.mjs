@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { binsOf } from "../../../web/notebook/plots/bins.js";
-import { decimated, linesFigure } from "../../../web/notebook/plots/lines.js";
-import { linesPlot } from "../../../web/notebook/plots/lines-plot.js";
-import { toHtml } from "../../../web/shell/drawing/tree.js";
+import { fromPage } from "../from-page.mjs";
+
+const { binsOf } = await fromPage("notebook/plots/bins.js");
+const { decimated, linesFigure } = await fromPage("notebook/plots/lines.js");
+const { linesPlot } = await fromPage("notebook/plots/lines-plot.js");
+const { toHtml } = await fromPage("shell/drawing/tree.js");
 
 const series = (points) => linesPlot({ series: [{ name: "s", points }] }).series[0];
 

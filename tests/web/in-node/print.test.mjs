@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { printedText } from "../../../web/notebook/worker/print.js";
+import { fromPage } from "../from-page.mjs";
+
+const { printedText } = await fromPage("notebook/worker/print.js");
 
 describe("printedText", () => {
   it("puts a space between values and a new line after them", () => {

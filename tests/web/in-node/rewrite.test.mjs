@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { diffLines, matches } from "../../../web/notebook/cell/compare.js";
-import { describeError } from "../../../web/notebook/worker/cell-error.js";
-import { rewriteCell } from "../../../web/notebook/worker/rewrite.js";
-import { createScope } from "../../../web/notebook/worker/scope.js";
+import { fromPage } from "../from-page.mjs";
+
+const { diffLines, matches } = await fromPage("notebook/cell/compare.js");
+const { describeError } = await fromPage("notebook/worker/cell-error.js");
+const { rewriteCell } = await fromPage("notebook/worker/rewrite.js");
+const { createScope } = await fromPage("notebook/worker/scope.js");
 
 /** Runs cells one after the other, as the worker does, and returns the shown values. */
 async function runCells(...sources) {

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { toDigit } from "../../../web/digits/to-digit.js";
-import { readTexts, rowsWith } from "../../../web/search/texts.js";
+import { fromPage } from "../from-page.mjs";
+
+const { toDigit } = await fromPage("digits/to-digit.js");
+const { readTexts, rowsWith } = await fromPage("search/texts.js");
 
 const SIDE = 280;
 

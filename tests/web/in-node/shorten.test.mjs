@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isTuple, tuple } from "zeropoint/notebook";
-import { shortened } from "../../../web/notebook/worker/shorten.js";
+import { fromPage } from "../from-page.mjs";
+
+const { shortened } = await fromPage("notebook/worker/shorten.js");
 
 describe("shortened", () => {
   it("returns a value that fits as it is", () => {

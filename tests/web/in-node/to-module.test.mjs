@@ -6,8 +6,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { root } from "../../../scripts/process/run.mjs";
-import { digitsCode, importsReplaced, usesDigits } from "../../../web/notebook/digits-code.js";
-import { toModule } from "../../../web/notebook/worker/to-module.js";
+import { fromPage } from "../from-page.mjs";
+
+const { digitsCode, importsReplaced, usesDigits } = await fromPage("notebook/digits-code.js");
+const { toModule } = await fromPage("notebook/worker/to-module.js");
 
 const folder = join(root, "web", "notebooks");
 const build = join(root, "build", "notebook-modules");

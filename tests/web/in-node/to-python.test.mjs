@@ -6,8 +6,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isFull } from "../../../scripts/process/run.mjs";
-import { courseFunctions, pythonNotebook } from "../../../web/build/python-notebook.mjs";
-import { NoPython, pythonOf, toPython } from "../../../web/build/to-python.mjs";
+import { fromPage } from "../from-page.mjs";
+
+const { courseFunctions, pythonNotebook } = await fromPage("build/python-notebook.mjs");
+const { NoPython, pythonOf, toPython } = await fromPage("build/to-python.mjs");
 
 const folder = new URL("../../../web/notebooks/", import.meta.url);
 const runner = fileURLToPath(new URL("python/run.py", import.meta.url));

@@ -9,11 +9,13 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
-import { bytesText } from "../../../web/shell/drawing/numbers.js";
 import { collect } from "../../js/support/files/formats.mjs";
 import { makeFolder, safetensors, smallModel, write } from "../../js/support/processes/cli.mjs";
+import { fromPage } from "../from-page.mjs";
 import { textOf, waitFor } from "../page.mjs";
 import { openFile, openLab, waitForPlan } from "./pages.mjs";
+
+const { bytesText } = await fromPage("shell/drawing/numbers.js");
 
 const folder = makeFolder();
 const cli = join(root, "dist", "cli", "main.js");

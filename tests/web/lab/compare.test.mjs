@@ -9,11 +9,13 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { compare, openModel, quantizeModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
-import { metricText } from "../../../web/lab/format.js";
 import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
+import { fromPage } from "../from-page.mjs";
 import { press, textOf, waitFor } from "../page.mjs";
 import { openFile, openLab, waitForPlan } from "./pages.mjs";
+
+const { metricText } = await fromPage("lab/format.js");
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

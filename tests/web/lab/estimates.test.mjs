@@ -7,11 +7,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
-import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
+import { fromPage } from "../from-page.mjs";
 import { bringIntoView, click, press, textOf, waitFor } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
+
+const { metricText } = await fromPage("lab/format.js");
 
 const SMALL = [256, 512];
 /** 1 GiB of bfloat16: its exact analysis takes minutes, longer than the tests before it is stopped. */

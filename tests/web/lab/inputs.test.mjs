@@ -8,13 +8,15 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
-import { metricText } from "../../../web/lab/format.js";
 import { writeNpy, writeNpz } from "../../internal/formats.mjs";
 import { Random } from "../../js/support/asserts.mjs";
 import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
+import { fromPage } from "../from-page.mjs";
 import { press, textOf, waitFor } from "../page.mjs";
 import { addInputs, focusTable, openLab, shownCells, waitForPlan } from "./pages.mjs";
+
+const { metricText } = await fromPage("lab/format.js");
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -8,15 +8,17 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
-import { metricText } from "../../../web/lab/format.js";
 import { writeNpy } from "../../internal/formats.mjs";
 import { collect } from "../../js/support/files/formats.mjs";
 import { modelOf } from "../../js/support/onnx/layers.mjs";
 import { normals } from "../../js/support/onnx/models.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
+import { fromPage } from "../from-page.mjs";
 import { inWholeSuite, press, textOf, waitFor } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
+
+const { metricText } = await fromPage("lab/format.js");
 
 /** The row of a layer in the table. */
 const rowOf = (page, name) =>

@@ -5,7 +5,9 @@ import { it } from "node:test";
 import { init, tensor } from "zeropoint";
 import { save } from "zeropoint/models";
 import { connect } from "zeropoint/worker";
-import { verify } from "../../../web/lab/model/verify.js";
+import { fromPage } from "../from-page.mjs";
+
+const { verify } = await fromPage("lab/model/verify.js");
 
 await init();
 

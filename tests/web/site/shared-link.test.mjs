@@ -7,8 +7,10 @@ import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
 import { root } from "../../../scripts/process/run.mjs";
 import { findBrowser } from "../../../scripts/toolchain/browser.mjs";
-import { headOf, pictureOf, sharedLink } from "../../../web/build/shared-link.mjs";
+import { fromPage } from "../from-page.mjs";
 import { chromiumOnly } from "../page.mjs";
+
+const { headOf, pictureOf, sharedLink } = await fromPage("build/shared-link.mjs");
 
 await zeropoint.init();
 

@@ -1,0 +1,270 @@
+// The size slider: a point of the frontier becomes a plan.
+
+import type { ScaleLogarithmic } from "d3-scale";
+import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../figures/chart.js";
+import { drawing } from "../../figures/parts.js";
+import { find } from "../../shell/dom.js";
+import { bytesText } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
+import { placeLabels } from "./frontier-labels.js";
+
+const HEIGHT = 260;
+/** Charts of fewer pixels have numbers in the place of names, and a list of the names below. */
+const NAMED = 640;
+const MARGIN = { top: 22, right: 16, bottom: 34, left: 56 };
+
+/** Of the frontier: bytes ascending, error descending. */
+type Point = { bytes: number; error: number };
+
+/** One scheme for all layers, or one of llama-quantize's mixes. */
+export type Uniform = { name: string; bytes: number; error: number; isPreset?: boolean };
+
+/** Signal to noise of a relative squared error, in dB. */
+export const decibels = (error: number) =>
+  error > 0 ? -10 * Math.log10(error) : Number.POSITIVE_INFINITY;
+
+export const decibelText = (error: number) =>
+  error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error";
+
+/** What the error of a plan is estimated from. */
+const ESTIMATES = {
+  samples: "estimated from samples of the layers",
+  squares: "estimated as if the inputs of layers with more than 512 were uncorrelated",
+};
+
+/** How far the error of a plan is from the least possible one. */
+function boundText(gap: number | null) {
+  if (gap === null) return "";
+  const least = "the least possible error at this size";
+  return gap > 0 ? `at most ${(100 * gap).toPrecision(1)} % above ${least}` : least;
+}
+
+/**
+ * The chart of error against bytes, and on narrow screens the list of its circles.
+ * @param width  in pixels
+ * @param parameters  values of all tensors
+ */
+function chart(
+  points: readonly Point[],
+  uniforms: readonly Uniform[],
+  current: Point,
+  width: number,
+  parameters: number,
+) {
+  const shown = points.filter(({ error }) => error > 0);
+  const errors = [...shown, ...uniforms.filter(({ error }) => error > 0)].map(({ error }) => error);
+  const domain = domainOf(points, uniforms);
+  if (errors.length < 2) return [];
+  const ends = [MARGIN.left, width - MARGIN.right] as const;
+  const bottom = HEIGHT - MARGIN.bottom;
+  const x = linear(domain, ends);
+  const bits = linear(domain.map((bytes) => (8 * bytes) / parameters) as [number, number], ends);
+  const y = logarithmic([Math.min(...errors), Math.max(...errors)], [MARGIN.top, bottom]);
+  /** Of decibels. */
+  const down = (value: number) => y(10 ** (-value / 10));
+  const placeOf = ({ bytes, error }: Point) => ({ x: x(bytes), y: y(error) });
+  const line = shown.map(placeOf);
+  const isNamed = width >= NAMED;
+  const circles = uniforms
+    .filter(({ error }) => error > 0)
+    .sort((a, b) => a.bytes - b.bytes)
+    .map((uniform, i) => ({
+      ...placeOf(uniform),
+      name: uniform.name,
+      isPreset: uniform.isPreset,
+      text: isNamed ? uniform.name : String(i + 1),
+    }));
+  const labels = placeLabels(circles, line, {
+    left: MARGIN.left,
+    right: width,
+    top: 0,
+    bottom,
+  });
+  const marker = current.error > 0 ? y(current.error) : MARGIN.top;
+  const hasMixes = circles.some(({ isPreset }) => isPreset);
+  const drawn = drawing(
+    width,
+    HEIGHT,
+    `Signal to noise against the size of the file, below in bytes, above in bits per value: the line shows the best plan of each size, each circle one scheme for all layers${hasMixes ? ", each square a mix of llama-quantize" : ""}`,
+    ticks(x, x.ticks(isNamed ? 5 : 3), HEIGHT - 12, tickText),
+    ticks(bits, bits.ticks(isNamed ? 6 : 3), 10, (value) => `${value} bits`),
+    levels(down, decibelTicks(y), ends, (value) => `${value} dB`),
+    axis(ends, bottom),
+    lineThrough(line, Number, Number, "curve is-quality"),
+    circles.map((circle, i) =>
+      h(
+        "g",
+        { class: circle.isPreset ? "frontier-uniform is-preset" : "frontier-uniform" },
+        h("title", {}, circle.name),
+        circle.isPreset
+          ? h("rect", { x: circle.x - 3.5, y: circle.y - 3.5, width: 7, height: 7 })
+          : h("circle", { cx: circle.x, cy: circle.y, r: 3.5 }),
+        h("text", { x: labels[i].x, y: labels[i].y, "text-anchor": labels[i].anchor }, circle.text),
+      ),
+    ),
+    h("circle", { class: "frontier-current", cx: x(current.bytes), cy: marker, r: 6 }),
+  );
+  const key = h(
+    "ol",
+    { class: "frontier-key" },
+    circles.map(({ name }) => h("li", {}, name)),
+  );
+  return isNamed ? [drawn] : [drawn, key];
+}
+
+/** Least and most bytes of the chart and of its slider. */
+function domainOf(points: readonly Point[], uniforms: readonly Uniform[]) {
+  const sizes = [...points, ...uniforms].map(({ bytes }) => bytes);
+  return [Math.min(...sizes), Math.max(...sizes)] as [number, number];
+}
+
+/** A tick of the axis of bytes, without zeros behind the point. */
+const tickText = (value: number) => bytesText(value).replace(/\.0\b/, "");
+
+/** Multiples of 10 dB within the scale. */
+function decibelTicks(y: ScaleLogarithmic<number, number>) {
+  const [high, low] = y.domain().map(decibels);
+  const ticks = [];
+  for (let value = Math.ceil(low / 10) * 10; value <= high; value += 10) ticks.push(value);
+  return ticks;
+}
+
+/** The circles and squares of the chart as a table. */
+const uniformTable = (uniforms: readonly Uniform[], parameters: number) =>
+  h(
+    "table",
+    { class: "facts" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ["Scheme", "File, about", "Bits per value", "SQNR"].map((title) =>
+          h("th", { scope: "col" }, title),
+        ),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      uniforms.map(({ name, bytes, error }) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, name),
+          h("td", {}, bytesText(bytes)),
+          h("td", {}, ((8 * bytes) / parameters).toFixed(2)),
+          h("td", {}, decibelText(error)),
+        ),
+      ),
+    ),
+  );
+
+/** Keys of the slider, by the share of all points that they go. */
+const STEPS: Record<string, number | undefined> = {
+  ...{ ArrowLeft: -1e-9, ArrowDown: -1e-9, ArrowRight: 1e-9, ArrowUp: 1e-9 },
+  ...{ PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 },
+};
+
+/** Draws the chart and connects the slider. */
+export function createPlanView(
+  parent: HTMLElement,
+  { onBudget }: { onBudget: (bytes: number) => void },
+) {
+  let points: readonly Point[] = [];
+  let uniforms: readonly Uniform[] = [];
+  let parameters = 1;
+  parent.replaceChildren(
+    toDom(h("div", { class: "frontier-box" })),
+    toDom(
+      h(
+        "label",
+        { class: "budget" },
+        h("span", {}, "Size of the quantized file"),
+        h("input", { type: "range", min: 0, max: 0, step: "any", value: 0 }),
+        h("output", { class: "budget-text" }),
+      ),
+    ),
+    toDom(
+      h("details", { class: "frontier-table" }, h("summary", {}), h("div", { class: "scroll-x" })),
+    ),
+  );
+  const box = find(parent, ".frontier-box");
+  const slider = find(parent, "input", HTMLInputElement);
+  const output = find(parent, "output");
+  const summary = find(parent, "summary");
+  let current: Point | undefined;
+  /** What was asked for; the slider stands at the size of the plan, as the chart does. */
+  let budget = 0;
+  const draw = () => {
+    if (!current || box.clientWidth === 0) return;
+    const drawn = chart(points, uniforms, current, box.clientWidth, parameters);
+    box.replaceChildren(...drawn.map((part) => toDom(part)));
+  };
+  new ResizeObserver(draw).observe(box);
+  slider.addEventListener("input", () =>
+    onBudget(Math.max(points[0].bytes, Math.round(Number(slider.value)))),
+  );
+  // Keys go from point to point of the frontier, of which there may be few or thousands.
+  slider.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    if (step === undefined || points.length === 0) return;
+    event.preventDefault();
+    const last = points.length - 1;
+    const now = points.findLastIndex(({ bytes }) => bytes <= budget);
+    const next = Math.max(
+      0,
+      Math.min(last, now + Math.sign(step) * Math.ceil(Math.abs(step) * last)),
+    );
+    budget = points[next].bytes;
+    slider.value = String(budget);
+    onBudget(budget);
+  });
+
+  return {
+    /** @param values  of the file */
+    setFrontier(newPoints: readonly Point[], newUniforms: readonly Uniform[], values: number) {
+      [points, uniforms, parameters] = [newPoints, newUniforms, values];
+      [slider.min, slider.max] = domainOf(points, uniforms).map(String);
+      const hasMixes = uniforms.some(({ isPreset }) => isPreset);
+      summary.textContent = `One scheme for all layers${hasMixes ? ", and mixes" : ""}`;
+      const table = toDom(uniformTable(uniforms, parameters));
+      parent.querySelector(".frontier-table > div")?.replaceChildren(table);
+    },
+    /**
+     * Shows a plan.
+     * @param plan  fileBytes: as the points have it, about that of the file; gap: null if no bound is known
+     * @param files  that the writer makes of the plan
+     * @param whole  bytes of the file as it is
+     */
+    show(
+      plan: {
+        budget: number;
+        fileBytes: number;
+        error: number;
+        gap: number | null;
+        metric: string;
+        estimate?: keyof typeof ESTIMATES | undefined;
+      },
+      files: readonly { size: number }[],
+      whole: number,
+    ) {
+      current = { bytes: plan.fileBytes, error: plan.error };
+      draw();
+      budget = plan.budget;
+      slider.value = String(plan.fileBytes);
+      const bytes = files.reduce((sum, { size }) => sum + size, 0);
+      const share = `${((100 * bytes) / whole).toFixed(0)} %`;
+      const count = files.length === 1 ? "" : ` in ${files.length} files`;
+      const parts = [
+        `${bytesText(bytes)}${count} (${share} of ${bytesText(whole)})`,
+        `${plan.estimate ? "≈ " : ""}${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
+        plan.estimate ? ESTIMATES[plan.estimate] : boundText(plan.gap),
+      ];
+      const text = parts.filter(Boolean).join(", ");
+      output.textContent = text;
+      slider.setAttribute("aria-valuetext", text);
+    },
+  };
+}

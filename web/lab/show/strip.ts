@@ -1,0 +1,96 @@
+// The overview strip: a bar for each tensor, as wide as its share of the file.
+
+import { bytesText } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
+
+const WIDTH = 1000;
+/** Bars narrower than this, in thousandths of the strip, are joined with their neighbours. */
+const NARROWEST = 1.5;
+
+type StripTensor = { name: string; byteLength: number; bytesAfter?: number; isKept: boolean };
+
+/** Groups of neighbours that are wide enough to be seen. */
+export function groupBars(tensors: readonly StripTensor[]) {
+  const total = tensors.reduce((sum, { byteLength }) => sum + byteLength, 0) || 1;
+  const bars: { first: string; count: number; bytes: number; after: number; kept: number }[] = [];
+  let width = 0;
+  for (const { name, byteLength, bytesAfter = byteLength, isKept } of tensors) {
+    const share = (WIDTH * byteLength) / total;
+    const last = bars.at(-1);
+    if (last && width < NARROWEST && share < NARROWEST) {
+      last.count++;
+      last.bytes += byteLength;
+      last.after += bytesAfter;
+      last.kept += isKept ? byteLength : 0;
+      width += share;
+    } else {
+      bars.push({
+        first: name,
+        count: 1,
+        bytes: byteLength,
+        after: bytesAfter,
+        kept: isKept ? byteLength : 0,
+      });
+      width = share;
+    }
+  }
+  return { bars, total };
+}
+
+/**
+ * Draws the strip: the full height is the tensor as it is, the filled part what the plan leaves of it.
+ * @param onChoose  called with the first tensor of a bar
+ */
+export function drawStrip(
+  parent: HTMLElement,
+  tensors: readonly StripTensor[],
+  onChoose: (name: string) => void,
+) {
+  const { bars, total } = groupBars(tensors);
+  let x = 0;
+  const drawn = bars.map(({ first, count, bytes, after, kept }) => {
+    const width = (WIDTH * bytes) / total;
+    const left = x;
+    x += width;
+    const height = bytes === 0 ? 0 : (60 * after) / bytes;
+    const what = count === 1 ? first : `${first} and ${count - 1} more`;
+    const label = `${what}: ${bytesText(bytes)}${after < bytes ? `, planned ${bytesText(after)}` : ""}`;
+    return h(
+      "g",
+      { class: kept > bytes / 2 ? "strip-bar is-kept" : "strip-bar", "data-tensor": first },
+      h("title", {}, label),
+      h("rect", {
+        class: "strip-whole",
+        x: left,
+        y: 0,
+        width: Math.max(0, width - 0.6),
+        height: 60,
+      }),
+      h("rect", {
+        class: "strip-rest",
+        x: left,
+        y: 60 - height,
+        width: Math.max(0, width - 0.6),
+        height,
+      }),
+    );
+  });
+  const strip = toDom(
+    h(
+      "svg",
+      {
+        class: "strip",
+        viewBox: `0 0 ${WIDTH} 60`,
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": `Shares of ${tensors.length} tensors in ${bytesText(total)}; the table below lists them`,
+      },
+      drawn,
+    ),
+  );
+  strip.addEventListener("click", ({ target }) => {
+    const name = (target as Element).closest("[data-tensor]")?.getAttribute("data-tensor");
+    if (name) onChoose(name);
+  });
+  parent.replaceChildren(strip);
+}
