@@ -24,11 +24,17 @@ const NOT_WRITTEN = [
   ...["ZP_INVALID_MODEL", "ZP_INVALID_SHAPE"],
 ];
 
+/** A report, and its rows by the names of tensors. */
+interface WrittenFile {
+  readonly report: QuantizeReport;
+  readonly rows: ReadonlyMap<string, QuantizeReport["rows"][number]>;
+}
+
 /** The files that an analysis is of. */
 export class WrittenFiles {
-  readonly #reports: ReadonlyMap<string, QuantizeReport | undefined>;
+  readonly #reports: ReadonlyMap<string, WrittenFile | undefined>;
 
-  private constructor(reports: ReadonlyMap<string, QuantizeReport | undefined>) {
+  private constructor(reports: ReadonlyMap<string, WrittenFile | undefined>) {
     this.#reports = reports;
   }
 
@@ -48,17 +54,20 @@ export class WrittenFiles {
       readonly signal: PlatformAbortSignal | undefined;
     },
   ): Promise<WrittenFiles> {
-    const reports = new Map<string, QuantizeReport | undefined>();
+    const reports = new Map<string, WrittenFile | undefined>();
     const names = new Set<string>();
     for (const tensor of model.tensors.values()) {
       if (isIncluded(tensor.name) && keptReason(tensor) === undefined) names.add(tensor.name);
     }
     for (const { name: scheme } of names.size > 0 ? schemes : []) {
       if (scheme === "keep") continue;
+      // Signals of the process need a turn of the event loop, which files of many tensors else get too late.
+      await new Promise((resolve) => setTimeout(resolve));
+      options.signal?.throwIfAborted();
       const choose = ({ name }: { readonly name: string }) => (names.has(name) ? scheme : "keep");
       try {
         const { report } = await runOn(core, () => quantizeModel(model, choose, options));
-        reports.set(scheme, report);
+        reports.set(scheme, { report, rows: new Map(report.rows.map((row) => [row.name, row])) });
       } catch (error) {
         const { code } = error as { readonly code?: string };
         if (!NOT_WRITTEN.includes(code ?? "")) throw error;
@@ -74,11 +83,11 @@ export class WrittenFiles {
   /** How the file of a scheme has a weight; undefined if the format has no such scheme. */
   of(scheme: string, weight: string): WrittenWeight | undefined {
     if (!this.#reports.has(scheme)) return undefined;
-    const report = this.#reports.get(scheme);
-    const row = report?.rows.find(({ name }) => name === weight);
-    if (report === undefined || row?.scheme !== scheme) {
+    const file = this.#reports.get(scheme);
+    const row = file?.rows.get(weight);
+    if (file === undefined || row?.scheme !== scheme) {
       return { bytes: undefined, encoder: undefined };
     }
-    return { bytes: row.bytesAfter, encoder: encoderOf(report, weight) };
+    return { bytes: row.bytesAfter, encoder: encoderOf(file.report, weight) };
   }
 }

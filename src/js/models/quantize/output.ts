@@ -158,12 +158,25 @@ export class OutputReader {
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length);
     const end = offset + length;
-    for (const section of this.sections) {
+    for (let i = this.#firstAfter(offset); i < this.sections.length; i++) {
+      const section = this.sections[i];
+      if (section.begin >= end) break;
       const from = Math.max(offset, section.begin);
       const to = Math.min(end, section.end);
       if (from < to) await this.#fill(section, from, bytes.subarray(from - offset, to - offset));
     }
     return bytes;
+  }
+
+  /** The index of the first section that ends after an offset. A file has a section for each tensor. */
+  #firstAfter(offset: number): number {
+    let [low, high] = [0, this.sections.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.sections[middle].end > offset) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   async #fill(section: PlacedSection, from: number, out: Uint8Array): Promise<void> {

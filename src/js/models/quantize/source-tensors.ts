@@ -75,6 +75,7 @@ export function shardsOf(
       hasFloat8 ||= weight.dtype.startsWith("float8");
     }
   }
+  const floatType = floatTypeOf(model);
   const leftOut: FileTensor[] = [];
   const isLeftOut = (name: string): boolean => {
     const [module, last] = splitName(name);
@@ -96,7 +97,7 @@ export function shardsOf(
     const bytesBefore = sizeOfParts(document.files, part.weight);
     if (rewritten.has(name)) {
       if (!part.isFirst) return [];
-      const tensor = asFloat(model.tensors.get(name) as ModelTensor, floatTypeOf(model));
+      const tensor = asFloat(model.tensors.get(name) as ModelTensor, floatType);
       const { shape, dtype } = part.weight;
       const file = { ...each, name, shape, dtype, bytes: () => each.bytes() };
       return [{ tensor, file, values: valueSourceOf(where, model, name), bytesBefore }];
