@@ -17,6 +17,7 @@ import {
 
 const folder = makeFolder();
 const at = (...names) => join(folder, ...names);
+const partials = () => readdirSync(folder).filter((name) => name.endsWith(".partial"));
 
 describe("a signal", {
   skip: process.platform === "win32" && "Windows has no such signals",
@@ -61,11 +62,17 @@ describe("a signal", {
     };`;
 
   const HEADER = ["Map.prototype", "set", "layers.0.up"];
+  const LAYOUT = ["TextEncoder.prototype", "encode", '"data_offsets"'];
   const cases = [
     ["reads a header", ["inspect", "m.safetensors"], ...HEADER],
     ["reads rows", ["plan", "rows.json", "--size", "30%"], "JSON", "parse", '"rows"'],
     ["reads a plan", ["quantize", "m.safetensors", "--plan", "p.json", "-o", "a.safetensors"]],
     ["analyzes", ["analyze", "m.safetensors"], ...HEADER],
+    ["lays out files of schemes for rows", ["analyze", "m.safetensors", "-o", "r.json"], ...LAYOUT],
+    [
+      ...["lays out files of schemes for a plan"],
+      ...[["plan", "m.safetensors", "--size", "40%", "-o", "q.json"], ...LAYOUT],
+    ],
     ["compares", ["compare", "m.safetensors", "s.safetensors"], ...HEADER],
     ["verifies", ["verify", "s.safetensors", "--from", "m.safetensors"], ...HEADER],
   ];
@@ -73,6 +80,7 @@ describe("a signal", {
     it(`ends a command at once that ${title}`, async () => {
       const { signal } = await during(args, endless(object, method, word), "SIGINT");
       assert.equal(signal, "SIGINT");
+      assert.deepEqual(partials(), []);
     });
   }
 
@@ -82,7 +90,7 @@ describe("a signal", {
     assert.deepEqual([signal, existsSync(at("q.json"))], ["SIGTERM", false]);
   });
 
-  it("has handlers while a file or a journal is unfinished, and none before and after", async () => {
+  it("has handlers while a file or the rows of a journal are unfinished, and none before and after", async () => {
     const count = () => ["SIGINT", "SIGTERM"].map((name) => process.listenerCount(name));
     const none = count();
     const one = none.map((number) => number + 1);
@@ -103,13 +111,12 @@ describe("a signal", {
     assert.deepEqual(count(), none);
     const journal = new Journal(at("j.json"), "key");
     await journal.open(signal);
+    assert.deepEqual(count(), none);
+    await journal.add({ name: "w", scheme: "keep" });
     assert.deepEqual(count(), one);
     await journal.remove();
     await journal.close();
     assert.deepEqual(count(), none);
-    assert.deepEqual(
-      readdirSync(folder).filter((name) => name.endsWith(".partial")),
-      [],
-    );
+    assert.deepEqual(partials(), []);
   });
 });

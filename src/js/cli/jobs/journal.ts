@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import type { AnalysisRow } from "../../models/analyze/row.js";
 import { EXIT, Failure } from "../failures.js";
 import {
+  leftBytes,
   openPartial,
   type Partial,
   partialPath,
@@ -17,16 +18,22 @@ import { beginUnfinished, endUnfinished } from "../signals.js";
 import { hasFields } from "./json.js";
 import { withNumbers } from "./rows.js";
 
-/** One line for each tensor: a list of its rows. */
+/**
+ * One line for each tensor: a list of its rows. Signals have a handler from the first new row on. Before that row there is
+ * nothing to record, and the layout of a model of many tensors is long synchronous work, which no handler interrupts.
+ */
 export class Journal {
   readonly #path: string;
   #partial: Partial | undefined;
+  /** Whether signals have a handler. */
+  #isHandled = false;
   /** Bytes of whole lines. */
   #size = 0;
   /** Names of tensors whose lines are there. */
   readonly #written = new Set<string>();
   /** Rows of the current tensor. */
   #rows: AnalysisRow[] = [];
+  #signal!: AbortSignal;
 
   /**
    * @param output  the result's path
@@ -45,41 +52,51 @@ export class Journal {
 
   /** The rows of an interrupted run; those of a journal whose bytes are not those that were recorded are measured anew. */
   async open(signal: AbortSignal): Promise<AnalysisRow[]> {
-    beginUnfinished();
-    try {
-      return await this.#open(signal);
-    } catch (error) {
-      endUnfinished();
-      throw error;
-    }
-  }
-
-  async #open(signal: AbortSignal): Promise<AnalysisRow[]> {
     await mkdir(dirname(this.output), { recursive: true });
-    const partial = await openPartial(this.output, this.key, signal).catch(this.#fail);
-    this.#partial = partial;
-    const bytes = partial.size === 0 ? new Uint8Array() : await readFile(this.#path);
+    this.#signal = signal;
+    if (leftBytes(this.output, this.key) === 0) return [];
+    const { size } = await this.#openFile();
+    const bytes = size === 0 ? new Uint8Array() : await readFile(this.#path);
     const { rows, end } = wholeLines(bytes);
-    if (end < partial.size) {
-      await partial.file.truncate(end);
-      this.#partial = { ...partial, hash: createHash("sha256").update(bytes.subarray(0, end)) };
-    }
-    this.#size = end;
+    await this.#shorten(bytes.subarray(0, end));
     for (const { name } of rows) this.#written.add(name);
     return rows;
+  }
+
+  /** Opens the file of an interrupted run, or a new one. */
+  async #openFile(): Promise<Partial> {
+    const partial = await openPartial(this.output, this.key, this.#signal).catch(this.#fail);
+    this.#partial = partial;
+    return partial;
+  }
+
+  /** Leaves the first bytes of the file alone. */
+  async #shorten(bytes: Uint8Array): Promise<void> {
+    const partial = this.#partial as Partial;
+    this.#size = bytes.length;
+    if (this.#size === partial.size) return;
+    await partial.file.truncate(this.#size);
+    this.#partial = { ...partial, hash: createHash("sha256").update(bytes) };
   }
 
   /** Adds a row. The line of a tensor is written when the next tensor's first row comes. */
   async add(row: AnalysisRow): Promise<void> {
     if (this.#written.has(row.name)) return;
+    if (!this.#isHandled) beginUnfinished();
+    this.#isHandled = true;
     const [last] = this.#rows;
     if (last !== undefined && last.name !== row.name) await this.#flush();
     this.#rows.push(row);
   }
 
   async #flush(): Promise<void> {
-    if (this.#partial === undefined || this.#rows.length === 0) return;
-    const { file, hash, records } = this.#partial;
+    if (this.#rows.length === 0) return;
+    if (this.#partial === undefined) {
+      await this.#openFile();
+      // Rows that another process has left since.
+      await this.#shorten(new Uint8Array());
+    }
+    const { file, hash, records } = this.#partial as unknown as Partial;
     const [{ name }] = this.#rows;
     const line = Buffer.from(`${jsonText(this.#rows, 0)}\n`);
     await file.write(line, 0, line.length, this.#size).catch(this.#fail);
@@ -108,12 +125,12 @@ export class Journal {
   }
 
   async close(): Promise<void> {
-    if (this.#partial === undefined) return;
-    const { records, file } = this.#partial;
+    const partial = this.#partial;
     this.#partial = undefined;
-    await records.close();
-    await file.close();
-    endUnfinished();
+    await partial?.records.close();
+    await partial?.file.close();
+    if (this.#isHandled) endUnfinished();
+    this.#isHandled = false;
   }
 }
 
