@@ -70,6 +70,18 @@ describe("options", () => {
       "ZP_INVALID_QUANT_RANGE",
       /options\.quantMin must be an integer that int32 holds, got "0"/,
     ],
+    "an eps that is not a number": [
+      () => new MinMaxObserver({ eps: Number.NaN }),
+      RangeError,
+      "ZP_INVALID_OPTION",
+      "MinMaxObserver: options.eps must be a finite number, got NaN",
+    ],
+    "an averaging constant without end": [
+      () => new MovingAverageMinMaxObserver({ averagingConstant: Number.POSITIVE_INFINITY }),
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /options\.averagingConstant must be a finite number, got Infinity/,
+    ],
     "an eps below 0": [
       () => new MinMaxObserver({ eps: -1 }),
       RangeError,

@@ -467,6 +467,16 @@ describe("openModel", () => {
     await rejects(openModel(text()), TypeError, "ZP_INVALID_OPTION", message);
   });
 
+  it("refuses signals and functions for external data that are none, also where it needs none", async () => {
+    const file = await safetensorsOf({ a: ["float32", [1], new Float32Array(1)] });
+    for (const [options, code, message] of [
+      [{ signal: {} }, "ZP_INVALID_OPTION", /options\.signal must be an AbortSignal, got/],
+      [{ externalData: {} }, "ZP_INVALID_FUNCTION", /options\.externalData must be a function/],
+    ]) {
+      await rejects(openModel(file, options), TypeError, code, message);
+    }
+  });
+
   it("refuses other sources and formats", async () => {
     await rejects(openModel("/no/such/file"), Error, "ZP_LOAD_FAILED", /could not be opened|404/);
     await rejects(openModel(3), TypeError, "ZP_INVALID_OPTION", /^openModel: source must be/);
