@@ -41,6 +41,15 @@ describe("npm start, npm test and npm run build", () => {
     });
   }
 
+  it("serve the page at a port that no common tool has as its default", () => {
+    // The page's service worker would answer other projects there.
+    const { stdout } = node(["scripts/start.mjs", "--help"]);
+    const [, port] = /Default: (\d+)/.exec(stdout);
+    const common =
+      "1234 3000 3001 4000 4173 4200 4321 5000 5173 5500 6006 8000 8080 8081 8888 9000";
+    assert.ok(!common.split(" ").includes(port), port);
+  });
+
   it("refuse unknown options in one line", () => {
     const { status, stderr } = node(["scripts/start.mjs", "--prot", "80"]);
     assert.equal(status, 1);
