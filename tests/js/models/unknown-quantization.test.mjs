@@ -316,6 +316,52 @@ describe("codes of quantizers whose layouts are not read", () => {
   }
 });
 
+describe("int8 codes in a configuration of fewer bits", () => {
+  const tensors = {
+    "m.weight": ["I8", [64, 32], new Int8Array(64 * 32).fill(3)],
+    "m.weight_scale": ["F32", [64, 1], new Float32Array(64).fill(0.5)],
+  };
+  const openWith = (quantization_config) => open(tensors, { quantization_config });
+  const group = (format) => ({
+    ...{ quant_method: "compressed-tensors", format: "mixed-precision" },
+    config_groups: {
+      group_0: { ...(format && { format }), targets: ["m"], weights: { num_bits: 4, type: "int" } },
+    },
+  });
+
+  for (const config of [
+    { quant_method: "modelopt", quant_algo: "W4A8_AWQ" },
+    { quant_method: "quark", global_quant_config: { weight: { dtype: "uint4" } } },
+    { quant_method: "gptq", bits: 4 },
+    { weight_dtype: "int4" },
+    { bits: 4 },
+    { ...group(), format: "pack-quantized" },
+  ]) {
+    it(`may be two in a byte, and are refused: ${JSON.stringify(config)}`, async () => {
+      const model = await openWith(config);
+      await rejects(
+        model.read("m.weight"),
+        RangeError,
+        "ZP_UNSUPPORTED_FILE",
+        /unknown quantization/,
+      );
+    });
+  }
+
+  for (const config of [
+    group("int-quantized"),
+    { ...group(), format: "int-quantized" },
+    { quant_method: "quark", global_quant_config: { weight: { dtype: "int8" } } },
+    { quant_method: "int8" },
+    { bits: 8 },
+  ]) {
+    it(`are one in a byte, and are read: ${JSON.stringify(config)}`, async () => {
+      const model = await openWith(config);
+      assert.equal((await model.read("m.weight")).data[0], 1.5);
+    });
+  }
+});
+
 describe("a configuration that names another form of a known layout", () => {
   const parts = {
     "m.qweight": ["I32", [16, 64], Int32Array.from({ length: 1024 }, (_, i) => i * 2654435761)],

@@ -44,6 +44,8 @@ export interface QuantizationConfig {
   readonly hasZeroPoints: boolean | undefined;
   /** Whether weights have the group of each input in a tensor of their own, where the configuration says so. */
   readonly hasGroupIndex: boolean | undefined;
+  /** Whether codes have fewer than 8 bits, and two of them may be in a byte. */
+  readonly hasNarrowCodes: boolean;
   /** Why no layout of this configuration is read: an unknown method, or a known one that is not supported. */
   readonly refused: string | undefined;
   /**
@@ -234,6 +236,25 @@ function refusalOf(
     : undefined;
 }
 
+/** Whether a configuration has codes of fewer than 8 bits, in no format that has a byte for each. */
+function hasNarrowCodes(
+  method: string | undefined,
+  given: Record<string, unknown>,
+  groups: readonly unknown[],
+  bits: readonly number[],
+): boolean {
+  const { weight } = Object(given.global_quant_config) as Record<string, unknown>;
+  const { dtype } = Object(weight) as Record<string, unknown>;
+  const names = [given.quant_algo, given.weight_dtype, dtype].map(String);
+  if (names.some((name) => /^(w4|u?int4)/i.test(name))) return true;
+  if (bits.length === 0 || !bits.every((each) => each < 8)) return false;
+  if (method !== "compressed-tensors") return true;
+  return [given, ...groups].every((each) => {
+    const { format = "pack-quantized" } = Object(each) as Record<string, unknown>;
+    return format === "pack-quantized";
+  });
+}
+
 /** Whether all of some values are alike, and which they are. */
 const common = <T>(values: readonly T[]): T | undefined =>
   values.length > 0 && values.every((value) => value === values[0]) ? values[0] : undefined;
@@ -307,6 +328,7 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
     hasZeroPoints: typeof symmetric === "boolean" ? !symmetric : undefined,
     hasGroupIndex:
       (isGptq && given.desc_act === true && groupSize !== -1) || actorder === "group" || undefined,
+    hasNarrowCodes: hasNarrowCodes(method, given, groups, [...bits]),
     refused:
       refusalOf(method, given, checkpointFormat, [...bits]) ??
       (unread === undefined ? undefined : `the expression ${JSON.stringify(unread)}`),
@@ -329,4 +351,5 @@ export const NO_CONFIG: QuantizationConfig = {
   ...{ bits: [], groupSize: undefined, modules: new Map(), dynamic: [], isIgnored: () => false },
   ...{ checkpointFormat: undefined, method: undefined, isOldPacking: false, blocks: [] },
   ...{ hasZeroPoints: undefined, hasGroupIndex: undefined, refused: undefined },
+  hasNarrowCodes: false,
 };

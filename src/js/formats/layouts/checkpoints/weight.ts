@@ -43,6 +43,7 @@ export function formOf(
   const hasZeros = layout === "int8" || layout === "compressed-tensors";
   if (hasZeros && config?.hasZeroPoints === true && zeroPoint === undefined) return undefined;
   if (layout === "int8") {
+    if (config?.hasNarrowCodes === true) return undefined;
     const isFit = scaleBlockOf(codes.shape, scale.shape, config) !== undefined;
     return isFit ? { bits: 8, shape: codes.shape } : undefined;
   }
