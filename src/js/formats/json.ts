@@ -315,6 +315,16 @@ export class JsonReader {
     }
   }
 
+  /** A value of any kind, as it is written. */
+  text(): string {
+    this.#skipSpace();
+    const begin = this.#at;
+    this.skip();
+    const text = decodeText(this.bytes.subarray(begin, this.#at));
+    if (text === undefined) throw this.fail("UTF-8", begin);
+    return text;
+  }
+
   #key(): void {
     this.string();
     this.#expect(":");
@@ -392,7 +402,11 @@ export function writeJson(value: unknown, indent = 0): string {
 
 /** JSON as Python's `json.dumps` writes it: other characters than ASCII escaped. */
 export const asciiJson = (value: unknown, indent: number): string =>
-  writeJson(value, indent).replaceAll(
+  asciiText(writeJson(value, indent));
+
+/** A text of JSON with other characters than ASCII escaped. */
+export const asciiText = (text: string): string =>
+  text.replaceAll(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

@@ -4,7 +4,7 @@
 import { rangeError } from "../base/errors.js";
 import { Budget } from "./budget.js";
 import { bytesOf, dtypeInfo, type FileDType } from "./dtypes.js";
-import { asciiJson, JsonReader } from "./json.js";
+import { asciiJson, asciiText, JsonReader } from "./json.js";
 import { checkRelativePath } from "./paths.js";
 import {
   checkSource,
@@ -301,23 +301,8 @@ export async function* writeSafetensors(
 export interface ShardIndex {
   /** File names, relative to the index, by tensor. */
   readonly weightMap: Map<string, string>;
-  /** `total_size` of the metadata, if there is one, in bytes. */
-  readonly totalSize: number | undefined;
-  /** The other entries of the metadata that are text, finite numbers, true or false. */
-  readonly metadata: ReadonlyMap<string, string | number | boolean>;
-}
-
-/** The next value, if it is text, a finite number, true or false; others are skipped. */
-function scalarOf(json: JsonReader): string | number | boolean | undefined {
-  const first = json.peek();
-  if (first === '"') return json.string();
-  if (json.isNumber) {
-    const value = json.number();
-    return Number.isFinite(value) ? value : undefined;
-  }
-  if (first === "t" || first === "f") return json.literal() ?? undefined;
-  json.skip();
-  return undefined;
+  /** The entries of the metadata: their values as they are written, in JSON. */
+  readonly metadata: ReadonlyMap<string, string>;
 }
 
 /**
@@ -339,17 +324,13 @@ export async function readShardIndex(
   const json = new JsonReader(where, await readBytes(where, source, 0, source.size), 0, true);
   const weightMap = new Map<string, string>();
   const files = new Map<string, string>();
-  const metadata = new Map<string, string | number | boolean>();
-  let totalSize: number | undefined;
+  const metadata = new Map<string, string>();
   let hasMap = false;
   json.object((key) => {
     if (key === "metadata" && json.peek() === "{") {
-      json.object((field) => {
-        if (field === "total_size") totalSize = json.number();
-        else {
-          const value = scalarOf(json);
-          if (value !== undefined) metadata.set(field, value);
-        }
+      json.object((field, offset) => {
+        budget.spend(where, offset, 150 + field.length);
+        metadata.set(field, json.text());
       });
     } else if (key === "weight_map") {
       hasMap = true;
@@ -363,28 +344,26 @@ export async function readShardIndex(
   });
   json.end();
   if (!hasMap) throw fileError(where, 0, "an object with weight_map", "none");
-  return { weightMap, totalSize, metadata };
+  return { weightMap, metadata };
 }
 
 /**
  * The text of `model.safetensors.index.json`, as Python's `json.dumps(…, sort_keys=True)` writes it.
- * @param metadata  `total_size` in bytes, and others
+ * @param metadata  `total_size` in bytes, and others as they are written in JSON
  */
 export function shardIndexText(
-  metadata: ReadonlyMap<string, string | number | boolean>,
+  metadata: ReadonlyMap<string, string | number>,
   weightMap: Iterable<readonly [string, string]>,
   indent = 2,
 ): string {
-  const sorted = (entries: Iterable<readonly [string, unknown]>) =>
-    [...entries].sort(([a], [b]) => compareText(a, b));
   // Objects would move keys that are integers to the front: each map is written member by member.
   const space = " ".repeat(indent);
-  const write = (entries: (readonly [string, unknown])[]): string =>
-    entries.length === 0
-      ? "{}"
-      : `{\n${entries
-          .map(([key, value]) => `${space}${space}${asciiJson(key, 0)}: ${asciiJson(value, 0)}`)
-          .join(",\n")}\n${space}}`;
-  const head = write(sorted(metadata));
-  return `{\n${space}"metadata": ${head},\n${space}"weight_map": ${write(sorted(weightMap))}\n}`;
+  const write = (texts: Iterable<readonly [string, string]>): string => {
+    const sorted = [...texts].sort(([a], [b]) => compareText(a, b));
+    const members = sorted.map(([key, text]) => `${space}${space}${asciiJson(key, 0)}: ${text}`);
+    return members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n${space}}`;
+  };
+  const head = write(Array.from(metadata, ([key, value]) => [key, asciiText(String(value))]));
+  const map = write(Array.from(weightMap, ([name, file]) => [name, asciiJson(file, 0)]));
+  return `{\n${space}"metadata": ${head},\n${space}"weight_map": ${map}\n}`;
 }

@@ -210,13 +210,24 @@ describe("index of shards", () => {
   const text = new TextDecoder().decode(vectors.bytes("sharded/model.safetensors.index.json"));
 
   it("is read, and written byte for byte as Python writes it", async () => {
-    const { weightMap, totalSize } = await readShardIndex(bytesSource(encode(text)));
-    assert.equal(totalSize, 784);
+    const { weightMap, metadata } = await readShardIndex(bytesSource(encode(text)));
+    assert.deepEqual([...metadata], [["total_size", "784"]]);
     assert.equal(weightMap.get("embed"), "model-00001-of-00003.safetensors");
-    assert.equal(
-      `${shardIndexText(new Map([["total_size", totalSize]]), weightMap)}\n`,
-      `${text.trimEnd()}\n`,
-    );
+    assert.equal(`${shardIndexText(metadata, weightMap)}\n`, `${text.trimEnd()}\n`);
+  });
+
+  it("keeps metadata of any kind as they are written", async () => {
+    const own =
+      '{"b": [1e-05, {"10": 1, "9": NaN}], "é": "\\u00e9é", "a": null, "total_size": "2"}';
+    const index = encode(`{"metadata": ${own}, "weight_map": {"w": "f"}}`);
+    const { weightMap, metadata } = await readShardIndex(bytesSource(index));
+    const written = shardIndexText(metadata, weightMap);
+    const lines = [
+      ...['"a": null', '"b": [1e-05, {"10": 1, "9": NaN}]', '"total_size": "2"'],
+      '"\\u00e9": "\\u00e9\\u00e9"',
+    ];
+    const head = `{\n  "metadata": {\n    ${lines.join(",\n    ")}\n  },\n`;
+    assert.ok(written.startsWith(head), written);
   });
 
   it("keeps integer names in order and escapes other characters than ASCII", () => {

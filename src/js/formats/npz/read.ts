@@ -102,13 +102,13 @@ export interface Npz {
 }
 
 /**
- * Reads the directory of an npz file and the headers of its members. Members of text, objects, dates and records, and files
- * other than .npy, are listed as unreadable.
+ * Reads the directory of an npz file and the headers of its members. Members of text, objects, dates and records, those
+ * of other methods than deflate, and files other than .npy, are listed as unreadable.
  * @param where  the called function, for messages
  * @param budget  bounds the memory of the directory, and the bytes by which members are larger than 16 times what the
  * archive holds of them
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, archives of other files alone, overlapping members and two of one name;
- * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and, if no member is read, dtypes as in `readNpy`. Checksums are compared
+ * `ZP_UNSUPPORTED_FILE` for encryption and, if no member is read, for other methods than deflate, and dtypes as in `readNpy`. Checksums are compared
  * when a tensor is read to its end
  */
 export async function readNpz(
@@ -183,7 +183,12 @@ async function openMembers(
 
 async function openMember(archive: Archive, member: Member, start: number): Promise<FileTensor> {
   const { where, source } = archive;
-  const isStored = member.method === STORED;
+  const { method } = member;
+  if (method !== STORED && method !== DEFLATED) {
+    const found = `compression method ${method}`;
+    throw archive.unsupported(member.at + 10, "method 0 (stored) or 8 (deflated)", found);
+  }
+  const isStored = method === STORED;
   const whole = {
     size: member.size,
     read: (at: number, length: number) =>
@@ -271,9 +276,6 @@ function parseDirectory(
     const method = view.getUint16(at + 10, true);
     if ((flags & 1) !== 0)
       throw archive.unsupported(offset + 8, "members without encryption", flags);
-    if (method !== STORED && method !== DEFLATED) {
-      throw archive.unsupported(offset + 10, "method 0 (stored) or 8 (deflated)", method);
-    }
     const nameBytes = bytes.subarray(at + 46, nameEnd);
     const name = decodeText(nameBytes) ?? new TextDecoder("latin1").decode(nameBytes);
     archive.spend(offset, 300 + 2 * name.length);

@@ -23,8 +23,8 @@ export interface SafetensorsDocument {
   readonly shards: readonly Shard[];
   /** Name of the index file, if the model was opened by one. */
   readonly index: string | undefined;
-  /** Entries of the index's metadata, but for `total_size`. */
-  readonly indexMetadata: ReadonlyMap<string, string | number | boolean> | undefined;
+  /** Entries of the index's metadata, as they are written in JSON. */
+  readonly indexMetadata: ReadonlyMap<string, string> | undefined;
 }
 
 /** The document of each format. */

@@ -379,7 +379,7 @@ function unreadableNotes({ unreadable }: ModelDocument): string[] {
   if (unreadable.size === 0) return [];
   const some = [...unreadable].slice(0, 3).map(([name, kind]) => `${show(name)} (${kind})`);
   const more = unreadable.size > some.length ? " …" : "";
-  return [`left out, as they are no numbers: ${some.join(", ")}${more}`];
+  return [`left out, as they are not read: ${some.join(", ")}${more}`];
 }
 
 /** Names of a plan that the model does not have. */

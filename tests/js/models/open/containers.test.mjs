@@ -167,7 +167,21 @@ describe("members that are no numbers", () => {
     assert.equal((await model.read("weight")).data.length, 16);
     await rejects(model.read("labels"), RangeError, "ZP_UNSUPPORTED_FILE", /"labels" .* of "<U1"/);
     const { report } = await quantizeModel(model, "float16");
-    assert.match(report.notes.join("\n"), /left out, as they are no numbers: "labels"/);
+    assert.match(report.notes.join("\n"), /left out, as they are not read: "labels"/);
+  });
+
+  it("may be of another method of compression, too", async () => {
+    const bytes = await npzWith("<f4");
+    const view = new DataView(bytes.buffer);
+    const signatures = { local: [0x04034b50, 8], central: [0x02014b50, 10] };
+    for (const [signature, field] of Object.values(signatures)) {
+      let at = bytes.length - 4;
+      while (view.getUint32(at, true) !== signature) at--;
+      view.setUint16(at + field, 14, true);
+    }
+    const model = await openModel(bytes);
+    assert.deepEqual([...model.tensors.keys()], ["weight"]);
+    assert.deepEqual([...model.unreadable], [["labels", "of compression method 14"]]);
   });
 
   /** A model of TensorFlow.js in one shard. */

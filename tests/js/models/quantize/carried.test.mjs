@@ -66,8 +66,8 @@ describe("an index of shards", () => {
       }
       const index = written.find(({ name }) => name.includes("index"));
       const { metadata } = JSON.parse(new TextDecoder().decode(await outputBytes(index)));
-      const { license, tied, revision, total_size: total } = metadata;
-      assert.deepEqual([license, tied, revision], ["mit", true, 7]);
+      const { total_size: total, license, tied, revision, others } = metadata;
+      assert.deepEqual([license, tied, revision, others], ["mit", true, 7, { a: 1 }]);
       assert.ok(total > 8192, String(total));
       assert.ok(!names.some((name) => name.startsWith("old")), names.join());
       assert.equal(new Set(names).size, names.length);

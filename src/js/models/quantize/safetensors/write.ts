@@ -349,7 +349,7 @@ async function textsOf(
   }
   const given = document.format === "safetensors" ? document.index : undefined;
   if (given !== undefined || layout.isAlwaysIndexed) {
-    const metadata = new Map<string, string | number | boolean>([
+    const metadata = new Map<string, string | number>([
       ...(document.format === "safetensors" ? (document.indexMetadata ?? []) : []),
       ["total_size", totalSize],
       ...Object.entries(fieldOf(layout, "indexed")?.(entries) ?? {}),
