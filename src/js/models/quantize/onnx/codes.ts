@@ -1,6 +1,6 @@
 // A weight and a scheme -> codes, scales and zero points in the order of the weight, piece by piece.
 
-import { newArray } from "../../../base/typed-arrays.js";
+import { newArray, newArrayLike } from "../../../base/typed-arrays.js";
 import type { Core } from "../../../core/core.js";
 import { runOn } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
@@ -28,6 +28,22 @@ import type { ValueWatch } from "../watch.js";
 
 /** Codes below 16 bits, one each. */
 export type CodeArray = Int8Array | Uint8Array;
+
+/** Memory of codes, used again for the next piece: pieces are packed, or copied, before they leave the library. */
+class CodeMemory {
+  #codes: CodeArray;
+
+  constructor({ dtype }: LinearScheme) {
+    this.#codes = dtype.startsWith("u") ? new Uint8Array(0) : new Int8Array(0);
+  }
+
+  take(length: number): CodeArray {
+    if (this.#codes.length < length) {
+      this.#codes = newArrayLike("quantizeModel", this.#codes, length);
+    }
+    return this.#codes.subarray(0, length);
+  }
+}
 
 /** Consecutive codes, and the qparams of the slices in them; of a tensor or channels once for all pieces. */
 export interface Piece {
@@ -145,11 +161,12 @@ export class WeightCoder {
     const [, inputs, inner] = this.view;
     const { groupSize } = this;
     const slices = { groupSize };
+    const memory = new CodeMemory(this.scheme);
     if (inner === 1) {
       const rows = Math.max(1, Math.floor(SLAB_VALUES / inputs));
       for await (const values of allValues(this.values, undefined, rows * inputs)) {
         const shape = [values.length / inputs, inputs];
-        const q = quantizeAs(this.scheme, values, shape, slices, this.core);
+        const q = quantizeAs(this.scheme, values, shape, slices, this.core, memory);
         yield arraysOf(this.#seen(values, q));
       }
       return;
@@ -157,7 +174,7 @@ export class WeightCoder {
     // A group is some rows of the file, and a column of them has a scale.
     for await (const { run, values } of readRuns(this.values, runsOfInputs(this.view, groupSize))) {
       const shape = [run.inputs, inner];
-      const q = quantizeAs(this.scheme, values, shape, { axis: 1 }, this.core);
+      const q = quantizeAs(this.scheme, values, shape, { axis: 1 }, this.core, memory);
       yield arraysOf(this.#seen(values, q));
     }
   }
@@ -165,9 +182,10 @@ export class WeightCoder {
   /** The tensor, or its channels, with the same qparams in all pieces. */
   async *#sharedPieces(): AsyncGenerator<Piece, void, undefined> {
     const qparams = await this.#sharedQParams();
+    const memory = new CodeMemory(this.scheme);
     if (this.scheme.granularity === "tensor") {
       for await (const values of allValues(this.values)) {
-        const q = quantizeBy(this.scheme, values, [values.length], qparams, this.core);
+        const q = quantizeBy(this.scheme, values, [values.length], qparams, this.core, memory);
         yield { ...qparams, codes: this.#seen(values, q).data as CodeArray };
       }
       return;
@@ -179,7 +197,7 @@ export class WeightCoder {
         scales: qparams.scales.subarray(first, first + shape[1]),
         zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
       };
-      const q = quantizeBy(this.scheme, values, shape, part, this.core);
+      const q = quantizeBy(this.scheme, values, shape, part, this.core, memory);
       yield { ...qparams, codes: this.#seen(values, q).data as CodeArray };
     }
   }
@@ -337,8 +355,10 @@ export function quantizeAs(
   shape: readonly number[],
   slices: { readonly axis?: number; readonly groupSize?: number },
   core: Core,
+  memory?: CodeMemory,
 ): QuantizedTensor {
   const options = {
+    out: memory?.take(values.length),
     dtype,
     scheme: isAffine ? "affine" : "symmetric",
     range: search,
@@ -355,13 +375,15 @@ function quantizeBy(
   shape: readonly number[],
   { scales, zeroPoints }: QParamArrays,
   core: Core,
+  memory: CodeMemory,
 ): QuantizedTensor {
   const own = [1, scales.length, 1];
+  const out = memory.take(values.length);
   const options =
     shape.length === 1
-      ? { dtype, scale: scales[0], zeroPoint: zeroPoints[0] }
+      ? { dtype, out, scale: scales[0], zeroPoint: zeroPoints[0] }
       : {
-          ...{ dtype, axis: 1 },
+          ...{ dtype, out, axis: 1 },
           scale: { data: scales, shape: own },
           zeroPoint: { data: zeroPoints, shape: [...own] },
         };

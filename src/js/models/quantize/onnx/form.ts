@@ -8,6 +8,7 @@ import type { OnnxGraph } from "../../../formats/onnx/read.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import type { ByteStream } from "../../../formats/source.js";
 import type { LinearScheme } from "../../scheme.js";
+import { BitPacker } from "../../structure/bits.js";
 import type { FileEncoder } from "../../weights/slices.js";
 import type { ValueWatch } from "../watch.js";
 import { type CodeArray, WeightCoder } from "./codes.js";
@@ -136,28 +137,17 @@ export async function* codeBytes(
   bits: 4 | 8,
   offset = 0,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (bits === 8) {
-    for await (const piece of codes) {
-      yield offset === 0 ? bytesIn(piece) : Uint8Array.from(piece, (code) => code + offset);
-    }
+  if (bits === 8 && offset === 0) {
+    for await (const piece of codes) yield bytesIn(piece);
     return;
   }
-  // The first code of a pair whose second one is in the next piece.
-  let half = -1;
+  const packer = new BitPacker(bits, offset);
   for await (const piece of codes) {
-    const start = half < 0 ? 0 : 1;
-    const pairs = (piece.length - start) >> 1;
-    const bytes = new Uint8Array(start + pairs);
-    if (start === 1 && piece.length > 0) bytes[0] = half | (((piece[0] + offset) & 15) << 4);
-    for (let i = 0, at = start; i < pairs; i++, at += 2) {
-      bytes[start + i] = ((piece[at] + offset) & 15) | (((piece[at + 1] + offset) & 15) << 4);
-    }
-    if (piece.length === 0) continue;
-    const isOdd = (piece.length - start) % 2 === 1;
-    half = isOdd ? (piece[piece.length - 1] + offset) & 15 : -1;
-    yield bytes;
+    packer.put(piece, 0, piece.length);
+    yield packer.take();
   }
-  if (half >= 0) yield Uint8Array.of(half);
+  // Half a byte is left of an odd number of codes.
+  yield packer.take(true);
 }
 
 /** The quantizer of a context. */
