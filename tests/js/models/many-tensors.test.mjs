@@ -149,6 +149,16 @@ describe("a model of many tensors", () => {
     });
   }
 
+  for (const [scheme, target] of [["int8-channel"], ["int4-g32", "webgpu"]]) {
+    it(`writes an ONNX file in a few chunks for each weight: ${scheme}`, async () => {
+      const model = await openModel(await MODELS.onnx(40));
+      const { files } = await quantizeModel(model, scheme, { target });
+      let chunks = 0;
+      for await (const _ of files[0].stream()) chunks++;
+      assert.ok(chunks <= 5 * 40, `${chunks} chunks`);
+    });
+  }
+
   it("gives a turn of the event loop before the layout of each scheme's file", async () => {
     const model = await openModel(await MODELS.safetensors(8));
     const schemes = ["int8-channel", "int4-channel", "int4-g32", "int2-g32", "int8-g32"];

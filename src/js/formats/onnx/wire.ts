@@ -7,6 +7,7 @@ import {
   type ByteStream,
   decodeText,
   fileError,
+  joinBytes,
   MoreBytes,
   readBytes,
   readChunks,
@@ -305,14 +306,37 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
   }
   const parts: SplicedPart[] = [];
-  collect(where, source, nodes, 0, source.size, (length, bytes, from) => {
-    if (length > 0) parts.push({ byteLength: length, bytes, from });
-  });
+  let held: Uint8Array[] = [];
+  let length = 0;
+  const release = (): void => {
+    const part = held.length === 1 ? held[0] : joinBytes(held);
+    if (length > 0) parts.push({ byteLength: length, bytes: () => emitPart(where, part) });
+    held = [];
+    length = 0;
+  };
+  const add = (part: Part, from?: number): void => {
+    const isShort = part instanceof Uint8Array && part.length <= SHORT;
+    if (!isShort || length > SHORT) release();
+    if (isShort) {
+      held.push(part);
+      length += part.length;
+    } else if (part.byteLength > 0) {
+      parts.push({ byteLength: part.byteLength, bytes: () => emitPart(where, part), from });
+    }
+  };
+  collect(where, source, nodes, 0, source.size, add);
+  release();
   async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     for (const part of parts) yield* part.bytes();
   }
   return { byteLength, parts, bytes };
 }
+
+/**
+ * Bytes in memory up to which parts that follow one another become one: an edit has dozens of a few bytes, each of which
+ * would be a section and a write of its own.
+ */
+const SHORT = 2 ** 16;
 
 /** Lists the parts of a message. */
 function collect(
@@ -321,19 +345,22 @@ function collect(
   nodes: readonly Node[],
   begin: number,
   end: number,
-  add: (byteLength: number, bytes: () => AsyncIterable<Uint8Array>, from?: number) => void,
+  add: (part: Part, from?: number) => void,
 ): void {
-  const copy = (from: number, to: number): void =>
-    add(to - from, () => readChunks(where, source, from, to), from);
+  const copy = (from: number, to: number): void => {
+    if (from < to) {
+      add({ byteLength: to - from, bytes: () => readChunks(where, source, from, to) }, from);
+    }
+  };
   let at = begin;
   for (const node of nodes) {
     copy(at, node.start);
     at = node.end;
-    for (const part of node.parts ?? []) add(part.byteLength, () => emitPart(where, part));
+    for (const part of node.parts ?? []) add(part);
     if (node.head !== undefined) {
       const { field, length, nodes: inner } = node.head;
       copy(field.start, field.tagEnd);
-      add(length.length, () => emitPart(where, length));
+      add(length);
       collect(where, source, inner, field.content, field.end, add);
     }
   }
