@@ -242,9 +242,10 @@ async function* packed(
   const width = Math.min(inner, Math.max(1, Math.floor(HELD_BYTES / 4 / rowBytes)));
   const most = Math.min(inputs * width, Math.max(SLAB_VALUES, 2 * block * width));
   const scratch = [0, 1].map(() => newArray("quantizeModel", Float32Array, most));
+  const codes = newArray("quantizeModel", Uint8Array, width * rowBytes);
   for (let left = 0; left < inner; left += width) {
     const right = Math.min(inner, left + width);
-    const rows = new RowBuffer(right - left, blocks, block, bits);
+    const rows = new RowBuffer(codes, right - left, blocks, block, bits);
     // An even number of blocks, so that zero points of 4 bits are whole bytes.
     const step = 2 * block * Math.max(1, Math.floor(SLAB_VALUES / (2 * block * (right - left))));
     for (let top = 0; top < inputs; top += step) {
@@ -277,19 +278,20 @@ function* runsOfPart(
   }
 }
 
-/** Packed rows that are filled from the first block to the last one. */
+/** Packed rows that are filled from the first block to the last one, with codes in memory that is given. */
 class RowBuffer implements PackedRows {
   readonly codes: Uint8Array;
   readonly scales: Float32Array;
   readonly zeroPoints: Uint8Array;
 
   constructor(
+    memory: Uint8Array,
     readonly rows: number,
     blocks: number,
     readonly block: number,
     readonly bits: number,
   ) {
-    this.codes = new Uint8Array((rows * blocks * block * bits) / 8);
+    this.codes = memory.subarray(0, (rows * blocks * block * bits) / 8);
     this.scales = new Float32Array(rows * blocks);
     this.zeroPoints = new Uint8Array(rows * Math.ceil((blocks * bits) / 8));
   }

@@ -128,6 +128,8 @@ const codeOf = (value: number, high: number): number =>
 function ortEncoder(bits: 4 | 8, isAffine: boolean): BlockEncoder {
   const high = 2 ** bits - 1;
   const middle = 2 ** (bits - 1);
+  // Of codes, which are packed before the next ones are made.
+  let memory = new Uint8Array(0);
   return {
     choose(given, groups) {
       const values = floatsOf(given);
@@ -158,7 +160,8 @@ function ortEncoder(bits: 4 | 8, isAffine: boolean): BlockEncoder {
     },
     encode(given, { columns, groupSize }, { scale, zero }) {
       const values = floatsOf(given);
-      const codes = new Uint8Array(values.length);
+      if (memory.length < values.length) memory = new Uint8Array(values.length);
+      const codes = memory.subarray(0, values.length);
       for (let group = 0, begin = 0; group < scale.length; group++) {
         const end = Math.min(begin + groupSize, begin - (begin % columns) + columns);
         const shift = zero[group];
