@@ -155,7 +155,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       {
         name: "size",
         value: "SIZE",
-        text: "the budget: 1.5GB, 40MiB, 4.5bpw (bits per weight) or 25% (of the model)",
+        text: "the budget: 1.5GB, 40MiB, 4.5bpw (bits per weight) or 25% (of the bytes of its tensors)",
       },
       { name: "min-sqnr", value: "DB", text: "instead of a size: no tensor below this SQNR in dB" },
       { name: "schemes", value: "LIST", text: "schemes to choose from, with commas between" },
