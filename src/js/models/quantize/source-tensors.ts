@@ -1,16 +1,22 @@
 // The tensors of a model as a writer takes them: to quantize, or to copy.
 
 import { fieldOf } from "../../base/fields.js";
+import { show } from "../../base/format-value.js";
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
 import { writeJson } from "../../formats/json.js";
 import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/neighbours.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
-import { type ModelTensor, weightsOf } from "../open/model.js";
+import { type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import type { StoredWeight } from "../stored/weight.js";
+import { STRUCTURE_KEY } from "../structure/structure.js";
 import { type ValueSource, valueSourceOf, valuesOfFile } from "../weights/values.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
+
+/** The name of a model by that of its file, or of its index. */
+const titleOf = (fileName: string | undefined): string =>
+  fileName?.replace(/\.[^.]*$/, "").replace(/\.safetensors\.index$/, "") || "model";
 
 /** A tensor of the source: what it is for the model, and the tensor of the file to copy. */
 export interface SourceTensor {
@@ -131,14 +137,31 @@ function withoutModules(
   return rest;
 }
 
+/** Whether an entry of metadata is one text or number. */
+const isScalar = (value: unknown): boolean =>
+  ["string", "number", "boolean", "bigint"].includes(typeof value);
+
+/** Names metadata of the model that a file of another format does not have. @param isKept  whether it has a value */
+export function lostMetadata(
+  { metadata }: Model,
+  isKept: (value: unknown) => boolean = isScalar,
+): string[] {
+  const lost = [...metadata].filter(([key, value]) => key !== STRUCTURE_KEY && !isKept(value));
+  if (lost.length === 0) return [];
+  const some = lost.slice(0, 3).map(([key]) => show(key));
+  const more = lost.length > some.length ? " …" : "";
+  const entries = lost.length === 1 ? "1 entry" : `${lost.length} entries`;
+  return [
+    `${entries} of the model's metadata, for which the format has no place, left out: ${some.join(", ")}${more}`,
+  ];
+}
+
 /** All tensors for one file of another format; quantized ones as float32. */
 export function sourceFileOf({ where, model, document }: Job): SourceFile {
-  const name = document.fileName?.replace(/\.[^.]*$/, "") || "model";
+  const name = titleOf(document.fileName);
   const metadata = new Map<string, string>();
   for (const [key, value] of model.metadata) {
-    if (["string", "number", "boolean", "bigint"].includes(typeof value)) {
-      metadata.set(key, String(value));
-    }
+    if (isScalar(value)) metadata.set(key, String(value));
   }
   const weights = weightsOf(model);
   const tensors = Array.from(model.tensors.values(), (tensor): SourceTensor => {

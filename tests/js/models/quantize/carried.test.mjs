@@ -11,6 +11,7 @@ import {
   safetensorsOf,
   someValues,
 } from "../../support/files/checkpoints.mjs";
+import { makeLlama } from "../../support/files/llama.mjs";
 import { openBytes } from "../../support/files/saved.mjs";
 
 await init();
@@ -104,6 +105,32 @@ describe("the metadata of a safetensors file", () => {
       }
     });
   }
+});
+
+describe("metadata for which a format has no place", () => {
+  it("are named in a note", async () => {
+    const tensors = { "x.weight": matrix(1) };
+    const given = ["format", "author", "license", "x"].map((key) => [key, key]);
+    const model = await openModel(await safetensorsOf(tensors, given));
+    const notesOf = async (from, scheme, format) => {
+      const { files, report } = await quantizeModel(from, scheme, { format });
+      return [report.notes.join("\n"), await openModel(await outputBytes(files[0]))];
+    };
+    const [npz] = await notesOf(model, "float16", "npz");
+    assert.match(npz, /^4 entries of .* left out: "format", "author", "license" …$/);
+    const [kept, gguf] = await notesOf(model, "q8_0", "gguf");
+    assert.doesNotMatch(kept, /left out/);
+    assert.equal(gguf.metadata.get("safetensors.author"), "author");
+    const [none] = await notesOf(await openModel(await safetensorsOf(tensors)), "float16", "npz");
+    assert.equal(none, "");
+  });
+
+  it("are lists of a GGUF file in safetensors", async () => {
+    const model = await openModel(await makeLlama({ layers: 1 }));
+    const { report } = await quantizeModel(model, "int8-channel", { format: "safetensors" });
+    const [note] = report.notes.filter((each) => each.includes("left out"));
+    assert.match(note, /^3 entries of .* left out: "tokenizer\.ggml\.tokens", /);
+  });
 });
 
 describe("a model of which nothing is quantized", () => {

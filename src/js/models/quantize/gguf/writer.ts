@@ -14,6 +14,7 @@ import type { FileSource } from "../../open/sources.js";
 import { parseScheme } from "../../scheme.js";
 import { bytesSection } from "../output.js";
 import { isReadableQuantized, valuesTensor } from "../requantize.js";
+import { lostMetadata } from "../source-tensors.js";
 import type { Assignment, Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";
@@ -152,7 +153,7 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
     (name) => job.watch(name),
   );
   const notes = isContainer
-    ? ["A container of weights: no engine runs it as a language model."]
+    ? ["A container of weights: no engine runs it as a language model.", ...lostMetadata(model)]
     : [];
   const { choice } = job;
   return written(
@@ -225,6 +226,7 @@ function storedChoice(
 const titleOf = (fileName: string | undefined): string =>
   (fileName ?? "model")
     .replace(/(-\d{5}-of-\d{5})?\.[a-z]+$/i, "")
+    .replace(/\.safetensors\.index$/, "")
     .replace(/[-._](f32|f16|bf16)$/i, "") || "model";
 
 function written(

@@ -6,7 +6,7 @@ import { sizeOfNpz, writeNpz } from "../../../formats/npz/write.js";
 import type { WritableTensor } from "../../../formats/source.js";
 import type { Advance } from "../../weights/slabs.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
-import { type SourceTensor, sourceFileOf } from "../source-tensors.js";
+import { lostMetadata, type SourceTensor, sourceFileOf } from "../source-tensors.js";
 import type { Job, OutputFile, QuantizedRow, Section, Writer } from "../types.js";
 import { convert, keep, toHalf } from "../unquantized.js";
 
@@ -24,7 +24,7 @@ export const writeNpzModel: Writer = async (job) => {
     chunks: (advance) => writeNpz(written(advance)),
   };
   const files = [job.file({ name: `${file}.npz`, size, sections: [section] })];
-  return { target: "npz", files, rows, notes: [] };
+  return { target: "npz", files, rows, notes: lostMetadata(job.model, () => false) };
 };
 
 /** Writes an npy file of a model's only tensor. */
@@ -49,7 +49,7 @@ export const writeNpyModel: Writer = async (job) => {
   const chunks = (advance: Advance) => writeNpy(written(advance));
   const sections = [{ byteLength: size, inputBytes, chunks }];
   const files: OutputFile[] = [job.file({ name: `${file}.npy`, size, sections })];
-  return { target: "npy", files, rows, notes: [] };
+  return { target: "npy", files, rows, notes: lostMetadata(job.model, () => false) };
 };
 
 /** The arrays to write. */

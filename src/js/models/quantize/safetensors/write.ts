@@ -22,7 +22,13 @@ import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.j
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
 import { asFloat, floatTypeOf, LEFT_OUT } from "../requantize.js";
-import { type SourceFile, type SourceTensor, shardsOf, sourceFileOf } from "../source-tensors.js";
+import {
+  lostMetadata,
+  type SourceFile,
+  type SourceTensor,
+  shardsOf,
+  sourceFileOf,
+} from "../source-tensors.js";
 import type {
   Assignment,
   FileParts,
@@ -100,6 +106,7 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize, old);
   files.push(...texts);
   notes.push(...notesOf(layout, entries, views));
+  if (document.format !== "safetensors") notes.push(...lostMetadata(job.model));
   return { target: layout.target, files, rows, notes, encoders } satisfies Written;
 };
 
