@@ -305,7 +305,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       FORCE,
     ],
     notes: [
-      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. The exit code is 1 beyond the tolerance, if a tensor of one model is missing in the other, and if no tensor could be compared.",
+      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. The exit code is 1 beyond the tolerance, if a tensor of one model is missing in the other, and if one of both could not be compared, such as those of different shapes.",
     ],
     examples: [
       {

@@ -23,6 +23,10 @@ before(async () => {
     "b.safetensors": await safetensors({ ...rest, "head.bias": changed }),
     "less.safetensors": await safetensors(rest),
     "other.safetensors": await safetensors({ other: bias }),
+    "shape.safetensors": await safetensors({
+      ...rest,
+      "head.bias": { shape: [1, ...bias.shape], values: bias.values },
+    }),
   });
   const args = ["quantize", "a.safetensors", "int4-g32", "-o", "q.safetensors"];
   assert.equal(zeropoint(folder, args).code, 0);
@@ -80,6 +84,17 @@ describe("zeropoint compare", () => {
       assert.match(stderr, /1 tensor of one model alone: head\.bias/);
     });
   }
+
+  it("exits with 1 while tensors of one name have different shapes", () => {
+    for (const options of [[], ["--allow-missing"], ["--tolerance", "1"]]) {
+      const { code, stdout } = compare("a.safetensors", "shape.safetensors", ...options);
+      assert.equal(code, 1);
+      assert.match(stdout, /^head\.bias .*shape \[\d+\] in a, \[1, \d+\] in b$/m);
+    }
+    const { code, stderr } = compare("a.safetensors", "shape.safetensors", "--json");
+    assert.equal(code, 1);
+    assert.match(stderr, /: 1 tensor not compared: head\.bias \(shape .* in b\)\n$/);
+  });
 
   it("exits with 1 for models that have no tensor in common", () => {
     const { code, stdout } = compare("a.safetensors", "other.safetensors");

@@ -32,21 +32,24 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const beyond = rows.filter(
         (row) => isWithin !== undefined && !missing.includes(row) && !isWithin(row),
       );
+      const others = rows.filter((row) => !wasCompared(row) && !missing.includes(row));
+      // Beyond every tolerance anyway.
+      const uncomparedText = isWithin === undefined ? uncomparedTextOf(others) : undefined;
       const missingText = args.has("allow-missing") ? undefined : missingTextOf(missing);
       const title = `${second} compared with ${first}`;
       const beyondText = beyondTextOf(beyond, args.text("tolerance"));
-      const facts = factsOf(first, second, rows, beyondText, missingText);
+      const facts = factsOf(first, second, rows, { beyondText, uncomparedText, missingText });
       const namesOf = (list: readonly CompareRow[]): string[] => list.map(({ name }) => name);
       const names = { beyond: namesOf(beyond), missing: namesOf(missing) };
       const data = { a: first, b: second, ...names, rows };
       const sections = [section(COLUMNS, rows)];
       await writeReport(args, { title, facts, sections, data }, signal);
       const isEmpty = !rows.some(wasCompared);
-      if (beyond.length === 0 && !isEmpty && missingText === undefined) return EXIT.ok;
+      const problems = [beyond.length > 0 ? beyondText : undefined, uncomparedText, missingText];
+      const why = problems.filter((text) => text !== undefined).join("; ");
+      if (!isEmpty && why === "") return EXIT.ok;
       const isShown = formOf(args) === "table" && args.text("output") === undefined;
       if (isShown) return EXIT.different;
-      const problems = [beyond.length > 0 ? beyondText : undefined, missingText];
-      const why = problems.filter((text) => text !== undefined).join("; ");
       throw new Failure(EXIT.different, `${title}: ${isEmpty ? NOTHING : why}`);
     } finally {
       await b.close();
@@ -74,13 +77,22 @@ const wasCompared = ({ reason }: CompareRow): boolean => reason === undefined;
 
 const NOTHING = "nothing to compare: no tensor of a has its name and shape in b";
 
-/** The tensors that one model lacks: how many, and the names of some; undefined if there is none. */
-function missingTextOf(missing: readonly CompareRow[]): string | undefined {
-  if (missing.length === 0) return undefined;
-  const some = missing.slice(0, 3).map(({ name, reason }) => `${name} (${reason})`);
-  const count = missing.length === 1 ? "1 tensor" : `${missing.length} tensors`;
-  return `${count} of one model alone: ${some.join(", ")}${missing.length > 3 ? " …" : ""}; --allow-missing lets them pass`;
+/** How many tensors these are, and the names of some with the reasons. */
+function someOf(rows: readonly CompareRow[], what: string): string {
+  const some = rows.slice(0, 3).map(({ name, reason }) => `${name} (${reason})`);
+  const count = rows.length === 1 ? "1 tensor" : `${rows.length} tensors`;
+  return `${count} ${what}: ${some.join(", ")}${rows.length > 3 ? " …" : ""}`;
 }
+
+/** The tensors that one model lacks; undefined if there is none. */
+const missingTextOf = (missing: readonly CompareRow[]): string | undefined =>
+  missing.length === 0
+    ? undefined
+    : `${someOf(missing, "of one model alone")}; --allow-missing lets them pass`;
+
+/** The tensors of both models that were not compared; undefined if there is none. */
+const uncomparedTextOf = (rows: readonly CompareRow[]): string | undefined =>
+  rows.length === 0 ? undefined : someOf(rows, "not compared");
 
 /** The tensors beyond the tolerance: how many, and the names of some. */
 function beyondTextOf(
@@ -98,8 +110,7 @@ function factsOf(
   first: string,
   second: string,
   rows: readonly CompareRow[],
-  beyondText: string | undefined,
-  missingText: string | undefined,
+  { beyondText, uncomparedText, missingText }: Readonly<Record<string, string | undefined>>,
 ): Fact[] {
   const equal = rows.filter((row) => row.equal).length;
   const compared = rows.filter(wasCompared).length;
@@ -117,6 +128,7 @@ function factsOf(
     ],
     ["largest", compared > 0 ? `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB` : NOTHING],
     ...(beyondText === undefined ? [] : [["beyond", beyondText] as const]),
+    ...(uncomparedText === undefined ? [] : [["compared", uncomparedText] as const]),
     ...(missingText === undefined ? [] : [["missing", missingText] as const]),
   ];
 }
