@@ -115,6 +115,43 @@ describe("verifyWith", () => {
     });
   });
 
+  /** An engine that gives these outputs of the float and the quantized model. */
+  const giving = (...outputs) => {
+    let sessions = 0;
+    return async () => {
+      const y = outputs[sessions++];
+      return { run: async () => ({ y: { dims: [y.data.length], ...y } }) };
+    };
+  };
+  for (const [title, float, quantized, max, sqnr] of [
+    ["infinities and NaN of both models", [-Infinity, NaN, 3, 4], [-Infinity, NaN, 3, 3], 1, 25],
+    ["NaN of one model", [1, 2], [1, NaN], Infinity, 0],
+    ["an infinity of one model", [1, 2], [1, Infinity], Infinity, 0],
+    ["half floats as bits", Uint16Array.of(0x4200, 0x4400), Uint16Array.of(0x4200, 0x4200), 1, 25],
+    ["texts", ["a", "b"], ["a", "b"], 0, Infinity],
+    ["other texts", ["a", "b"], ["a", "c"], Infinity, 0],
+    ["integers", BigInt64Array.of(3n, 4n), BigInt64Array.of(3n, 3n), 1, 25],
+    ["outputs of another length", [1, 2], [1], Infinity, 0],
+  ]) {
+    it(`compares ${title}`, async () => {
+      const type = float instanceof Uint16Array ? "float16" : "float32";
+      const verifyWith = giving({ type, data: float }, { type, data: quantized });
+      const { report } = await quantize({ verifyWith });
+      const [found] = report.outputs;
+      assert.equal(found.max, max);
+      assert.equal(found.sqnr, 10 * Math.log10(sqnr));
+    });
+  }
+
+  it("refuses a list without runs, and values that are no tensors", async () => {
+    const { verifyWith } = engine();
+    for (const verifyInputs of [[], { x: null }, { x: undefined }, [{}, { x: 4 }]]) {
+      await assert.rejects(quantize({ verifyWith, verifyInputs }), {
+        ...{ code: "ZP_INVALID_OPTION", message: /options\.verifyInputs/ },
+      });
+    }
+  });
+
   const refuse = () => {
     throw new Error("Non-zero status code\nmore of it");
   };
@@ -141,6 +178,21 @@ describe("verifyWith", () => {
       "an engine that does not load the float model",
       { verifyWith: refuse },
       "the engine does not load the float model: Non-zero status code",
+    ],
+    [
+      "an engine that gives nothing",
+      { verifyWith: async () => ({ run: async () => undefined }) },
+      "the float model has no outputs that are tensors: run gave undefined",
+    ],
+    [
+      "an engine that does not give tensors",
+      { verifyWith: async () => ({ run: async () => ({ y: null }) }) },
+      "the float model has no outputs that are tensors: run gave an object with y",
+    ],
+    [
+      "an engine that does not release a model",
+      { verifyWith: async () => ({ ...(await engine().verifyWith()), release: refuse }) },
+      "the engine does not release the float model: Non-zero status code",
     ],
     [
       "an engine that throws no error",

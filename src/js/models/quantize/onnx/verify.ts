@@ -1,13 +1,15 @@
 // The quantized model beside the float one: both run on the same inputs in the engine that the user gives.
 
-import { checkInteger } from "../../../base/check.js";
+import { checkInteger, wrongKind } from "../../../base/check.js";
 import { rangeError, stateError, typeError } from "../../../base/errors.js";
 import { fieldOf } from "../../../base/fields.js";
 import { show } from "../../../base/format-value.js";
+import { Halves } from "../../../base/halves.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights } from "../../../formats/onnx/weights.js";
 import { inputsOf } from "../../open/graph-inputs.js";
+import { floatsOf } from "../../weights/values.js";
 import type { ExternalData, RuntimeSession, RuntimeTensor, SessionFactory } from "../runtime.js";
 import type { OutputDifference, OutputFile } from "../types.js";
 import { Rewriter } from "./rewrite.js";
@@ -59,7 +61,12 @@ function feedsOf(where: string, model: OnnxModel, given: Feeds, sizes: Sizes): R
   const lengths = sizesOf(where, inputs, sizes);
   const feeds: [string, RuntimeTensor][] = Object.entries(given);
   const made: string[] = [];
-  for (const [name, { dims }] of feeds) {
+  for (const [name, tensor] of feeds) {
+    if (typeof tensor !== "object" || tensor === null) {
+      const argument = `options.verifyInputs[${show(name)}]`;
+      throw wrongKind("ZP_INVALID_OPTION", where, argument, "a tensor of the engine", tensor);
+    }
+    const { dims } = tensor;
     const input = inputs.find((each) => each.name === name);
     if (input === undefined) {
       const names = inputs.map((each) => show(each.name)).join(", ");
@@ -148,6 +155,10 @@ export async function verifyOutputs(
   sizes: Sizes = {},
 ): Promise<OutputDifference[]> {
   const list = Array.isArray(inputs) ? (inputs as readonly Feeds[]) : [inputs as Feeds];
+  if (list.length === 0) {
+    const problem = "options.verifyInputs must have the inputs of at least one run, got []";
+    throw rangeError("ZP_INVALID_OPTION", where, problem);
+  }
   const runs = list.map((given) => feedsOf(where, model, given, sizes));
   const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA);
   const bytes = await gather(floats.model.byteLength, floats.model.bytes());
@@ -160,9 +171,9 @@ export async function verifyOutputs(
   const [main, ...others] = files;
   const quantized = await gather(main.size, chunksOf(main.stream()));
   const after = await runAll(where, factory, quantized, await dataOf(others), runs, "quantized");
-  return Object.entries(before[0] ?? {}).map(([name, tensor]) => {
+  return Object.entries(before[0]).map(([name, tensor]) => {
     const differences = before.map((outputs, i) =>
-      differenceOf(outputs[name]?.data ?? [], after[i][name]?.data ?? []),
+      differenceOf(valuesOf(outputs[name]), valuesOf(after[i][name])),
     );
     const max = Math.max(...differences.map((each) => each.max));
     const [signal, noise] = (["signal", "noise"] as const).map((key) =>
@@ -191,6 +202,7 @@ async function runAll(
     const problem = `options.verifyWith must return a session with run, got ${show(session)}`;
     throw typeError("ZP_INVALID_FUNCTION", where, problem);
   }
+  const release = async (): Promise<void> => await session.release?.();
   const results: Readonly<Record<string, RuntimeTensor>>[] = [];
   try {
     for (const { feeds, random } of runs) {
@@ -198,13 +210,26 @@ async function runAll(
       const outputs = await running.catch((cause: unknown) => {
         throw engineFailed(where, problemOf(kind, random), cause);
       });
+      const tensors = Object.values(Object(outputs) as Readonly<Record<string, unknown>>);
+      const isTensor = (each: unknown): boolean => typeof (each as Fields)?.dims === "object";
+      if (tensors.length === 0 || !tensors.every(isTensor)) {
+        const cause = new Error(`run gave ${show(outputs)}`);
+        throw engineFailed(where, `the ${kind} model has no outputs that are tensors`, cause);
+      }
       results.push(outputs);
     }
-    return results;
-  } finally {
-    await session.release?.();
+  } catch (error) {
+    await release().catch(() => {});
+    throw error;
   }
+  await release().catch((cause: unknown) => {
+    throw engineFailed(where, `the engine does not release the ${kind} model`, cause);
+  });
+  return results;
 }
+
+/** What an engine may give as an output. */
+type Fields = { readonly dims?: unknown } | null | undefined;
 
 /** Whose fault it is that a run failed, and which option mends it. */
 function problemOf(kind: "float" | "quantized", random: readonly string[]): string {
@@ -221,20 +246,29 @@ const engineFailed = (where: string, problem: string, cause: unknown): Error =>
 const messageOf = (error: unknown): string =>
   String((Object(error) as { message?: unknown }).message ?? error).split("\n")[0];
 
+/** The values of an output; those of half floats may be bit patterns. */
+function valuesOf(tensor: RuntimeTensor | undefined): ArrayLike<unknown> {
+  const { type, data = [] } = tensor ?? {};
+  if (type !== "float16" || !(data instanceof Uint16Array)) return data;
+  return floatsOf(new Halves(data.buffer, data.byteOffset, data.length, "float16"));
+}
+
 /** Largest difference, and squares of signal and noise, in double precision. */
 function differenceOf(
-  a: RuntimeTensor["data"],
-  b: RuntimeTensor["data"],
+  a: ArrayLike<unknown>,
+  b: ArrayLike<unknown>,
 ): { max: number; signal: number; noise: number } {
   if (a.length !== b.length) return { max: Infinity, signal: 0, noise: Infinity };
   let [max, signal, noise] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
-    const [x, y] = [Number(a[i]), Number(b[i])];
-    const error = Object.is(x, y) ? 0 : x - y;
+    const x = Number(a[i]);
+    if (Number.isFinite(x)) signal += x * x;
+    // Infinities and NaN of both, and equal texts, do not differ.
+    if (Object.is(a[i], b[i])) continue;
+    const error = Math.abs(x - Number(b[i]));
     // NaN on one side is the largest difference.
-    if (!(Math.abs(error) <= max)) max = Number.isNaN(error) ? Infinity : Math.abs(error);
-    signal += x * x;
-    noise += error * error;
+    if (!(error <= max)) max = Number.isNaN(error) ? Infinity : error;
+    noise += Number.isNaN(error) ? Infinity : error * error;
   }
   return { max, signal, noise };
 }
