@@ -171,6 +171,24 @@ describe("QuantizedLinear.append", () => {
     assert.ok(many <= few, `${many} values for a layer of 20000 rows, ${few} for one of 1000`);
   });
 
+  it("moves the packed weight each time the layer has grown by an eighth, not for each row", async () => {
+    const core = await loadBuild("test", embedded, { build: "baseline" });
+    const { growWeight } = core.module;
+    let moves = 0;
+    core.module.growWeight = (...args) => {
+      moves++;
+      return growWeight(...args);
+    };
+    runOn(core, () => {
+      const rows = tensor(random.normal(1000 * K), [1000, K]);
+      const layer = new QuantizedLinear(rows, { axis: 0 });
+      for (let i = 0; i < 200; i++) layer.append(rowsOf(0, 1));
+      assert.equal(layer.outFeatures, 1200);
+      assert.equal(moves, 2);
+      layer.dispose();
+    });
+  });
+
   it("holds one block at a time, and gives it back", async () => {
     const core = await loadBuild("test", embedded, { build: "baseline" });
     const { allocate, release } = core.module;
