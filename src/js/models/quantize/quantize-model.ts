@@ -258,7 +258,7 @@ export async function quantizeModel(
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
   const notes = [
     ...[...written.notes, ...keptNotes(rows, wanted, bytesBefore)],
-    ...[...quantizedNotes(model, rows, choice), ...notesOf(choice, model)],
+    ...[...quantizedNotes(model, rows, choice, requantize), ...notesOf(choice, model)],
     ...unreadableNotes(document),
   ];
   const outputs = fieldOf(written, "outputs");
@@ -343,6 +343,7 @@ function quantizedNotes(
   model: Model,
   rows: readonly QuantizedRow[],
   choice: SchemeChoice,
+  requantize: boolean,
 ): string[] {
   const isKeep = choice.kind === "uniform" && choice.name.toLowerCase() === "keep";
   const own = rows.filter(({ name }) => {
@@ -350,7 +351,8 @@ function quantizedNotes(
     return tensor !== undefined && isReadableQuantized(tensor);
   });
   if (isKeep) return [];
-  const kept = own.filter(({ scheme }) => scheme === "keep").length;
+  const staying = own.filter(({ scheme }) => scheme === "keep");
+  const kept = staying.length;
   const count = (weights: number): string => (weights === 1 ? "1 weight" : `${weights} weights`);
   const notes: string[] = [];
   const unknown = rows.filter(({ name }) => model.tensors.get(name)?.layout === UNKNOWN);
@@ -362,8 +364,10 @@ function quantizedNotes(
     );
   }
   if (kept > 0 && choice.kind === "uniform") {
+    const [reason] = staying.flatMap((row) => fieldOf(row, "reason") ?? []);
+    const why = requantize ? reason && `: ${reason}` : "; requantize: true does that";
     notes.push(
-      `${count(kept)} of the model ${kept === 1 ? "is" : "are"} quantized already and not quantized again; requantize: true does that`,
+      `${count(kept)} of the model ${kept === 1 ? "is" : "are"} quantized already and not quantized again${why ?? ""}`,
     );
   }
   if (kept < own.length) {

@@ -113,6 +113,15 @@ describe("weights that are quantized already", () => {
     );
   });
 
+  it("stay with the reason where the layout does not take them, although they are asked for", async () => {
+    const narrow = { ...float8, [WEIGHT]: ["float8_e4m3fn", [64, 96], bytes(64 * 96)] };
+    const model = await openTensors(narrow, { quantization_config: { quant_method: "fp8" } });
+    const options = { target: "compressed-tensors", requantize: true };
+    const { report } = await quantizeModel(model, "W4A16", options);
+    const [note] = report.notes.filter((each) => /quantized already/.test(each));
+    assert.match(note, /not quantized again: 96 columns are no whole groups of 128$/);
+  });
+
   it("leave no scales, markers and configuration of their old form", async () => {
     const tensors = {
       ...float8,
