@@ -214,8 +214,8 @@ function weightGranularity(
     throw rangeError(
       "ZP_INVALID_GROUP_SIZE",
       where,
-      "weight.blockShape must be rows, columns or groups of a row for a linear layer, got " +
-        `${showShape(size)}; dequantize takes any blocks`,
+      "weight must have blocks that are rows, columns or groups of a row for a linear layer, got " +
+        `blocks of ${showShape(size)}, which dequantize and dequantizeAffine take`,
     );
   }
   const columns = scale.shape.at(-1);

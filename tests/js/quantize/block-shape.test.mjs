@@ -245,7 +245,7 @@ describe("blockShape refuses by name", () => {
       () => linear(valuesOf(1, 6), quantize(x, { blockShape: [2, 2] })),
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      /weight\.blockShape must be rows, columns or groups of a row/,
+      /weight must have blocks that are rows, columns or groups of a row/,
     ],
     [
       () => quantize({ data: Float32Array.of(1, NaN), shape: [2] }, { blockShape: [1] }),
