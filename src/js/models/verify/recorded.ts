@@ -211,11 +211,11 @@ function mlxScheme({ shape }: StoredWeight, packed: FileTensor, scale: FileTenso
 }
 
 function compressedScheme(
-  { shape }: StoredWeight,
+  { name, shape }: StoredWeight,
   packed: FileTensor | undefined,
   scale: FileTensor,
   hasZero: boolean,
-  { description, groupSizes }: Configuration,
+  { description, groupSizesOf }: Configuration,
 ): Found {
   const columns = shape[1];
   const packing = packed && packingOf(packed.shape[1], columns, description);
@@ -223,7 +223,7 @@ function compressedScheme(
   const bits = packing?.bits ?? (description?.bits.length === 1 ? description.bits[0] : 8);
   const groups = scale.shape[1] ?? 1;
   const isTensor = sizeOf(scale.shape) === 1 && scale.shape.length === 1;
-  const isChannel = groups === 1 && !groupSizes.includes(columns);
+  const isChannel = groups === 1 && !groupSizesOf(name).includes(columns);
   const slices = isTensor ? "tensor" : isChannel ? "channel" : `g${columns / groups}`;
   return named(
     `int${bits}-${slices}${hasZero ? "-affine" : ""}`,
@@ -235,8 +235,8 @@ function compressedScheme(
 /** config.json, as far as schemes need it. */
 interface Configuration {
   readonly description: QuantizationConfig | undefined;
-  /** Group sizes of all groups of modules. */
-  readonly groupSizes: readonly unknown[];
+  /** The group sizes that a weight may have: of the groups of modules that name it, else of all. */
+  groupSizesOf(name: string): readonly unknown[];
 }
 
 async function configOf({ format, readBeside }: ModelDocument): Promise<Configuration> {
@@ -244,9 +244,15 @@ async function configOf({ format, readBeside }: ModelDocument): Promise<Configur
   const config = bytes && readJson("verify: config.json", bytes);
   const { quantization_config: own } = Object(config) as Record<string, unknown>;
   const { config_groups: groups } = Object(own) as Record<string, unknown>;
-  const groupSizes = Object.values(Object(groups) as object).map((group: unknown) => {
-    const { weights } = Object(group) as Record<string, unknown>;
-    return (Object(weights) as Record<string, unknown>).group_size;
+  const forms = Object.values(Object(groups) as object).map((group: unknown) => {
+    const { weights, targets } = Object(group) as Record<string, unknown>;
+    const { group_size: groupSize } = Object(weights) as Record<string, unknown>;
+    return { groupSize, targets: Array.isArray(targets) ? (targets as unknown[]) : [] };
   });
-  return { description: describeQuantization(config), groupSizes };
+  const groupSizesOf = (name: string): readonly unknown[] => {
+    const module = name.replace(/\.weight$/, "");
+    const named = forms.filter(({ targets }) => targets.includes(module));
+    return (named.length > 0 ? named : forms).map(({ groupSize }) => groupSize);
+  };
+  return { description: describeQuantization(config), groupSizesOf };
 }

@@ -140,6 +140,16 @@ async function flipped(files, name) {
 }
 
 describe("verify", () => {
+  it("tells a scale for each row from groups of the same size, which other modules have", async () => {
+    const source = await checkpoint();
+    const schemes = { up: "int4-g128", down: "int8-channel" };
+    const choose = ({ name }) => schemes[/(up|down)_proj/.exec(name)?.[1]];
+    const options = { target: "compressed-tensors", activations: "dynamic" };
+    const files = await filesOf(await quantizeModel(source, choose, options));
+    const { tensors, equal, different } = await verify(await openFiles(files), source);
+    assert.deepEqual([different, equal], [[], tensors]);
+  });
+
   for (const [makeSource, scheme, options] of CASES) {
     const title = `${makeSource.name} to ${scheme} ${JSON.stringify(options)}`;
     it(`confirms files of quantizeModel, and names a tensor with a flipped bit: ${title}`, async () => {
