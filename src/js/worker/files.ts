@@ -7,7 +7,7 @@ import { streamOf } from "../models/byte-stream.js";
 import { bodyOf, TIMEOUT } from "../models/open/requests.js";
 import type { Client } from "./client.js";
 import type { Pulled } from "./library/pull.js";
-import { signalsOf, tie } from "./messages/decode.js";
+import { isHandle, signalsOf, tie } from "./messages/decode.js";
 import { Special } from "./messages/encode.js";
 import { type CallSettings, splitOptions } from "./settings.js";
 import { untilAborted } from "./signals.js";
@@ -79,7 +79,7 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
       };
       return { size: bytes.length, read: callback(read) };
     }
-    if (typeof source !== "object" || source === null) return source;
+    if (typeof source !== "object" || source === null || isHandle(source)) return source;
     if (Symbol.asyncIterator in source || tag === "ReadableStream") {
       const chunks = iteratorOf(source);
       const next = async (isEnd: boolean) =>

@@ -21,7 +21,7 @@ import {
   someValues,
 } from "../support/files/checkpoints.mjs";
 import { collect } from "../support/files/formats.mjs";
-import { makeLlama } from "../support/files/llama.mjs";
+import { makeImatrix, makeLlama } from "../support/files/llama.mjs";
 import { bytesOf } from "../support/files/saved.mjs";
 import { constant, onnxModel } from "../support/onnx/models.mjs";
 
@@ -150,6 +150,20 @@ for (const [place, options] of [
         sameDeep(verified, expected);
         await model.close();
         await rejects(model.read(name), TypeError, "ZP_DISPOSED", /the model is closed/);
+      }
+    });
+
+    it("takes an importance matrix as bytes and as a handle", async () => {
+      const [source, matrix] = [await makeLlama({}), await makeImatrix({})];
+      const direct = await models.quantizeModel(await models.openModel(source), "Q4_K", {
+        imatrix: new File([matrix], "own.gguf"),
+      });
+      const expected = await outputBytes(direct.files[0]);
+      const model = await zp.openModel(source);
+      const file = new File([matrix], "own.gguf");
+      for (const imatrix of [file, await zp.openModel(file)]) {
+        const { files } = await zp.quantizeModel(model, "Q4_K", { imatrix });
+        sameCodes(await outputBytes(files[0]), expected);
       }
     });
 

@@ -79,6 +79,9 @@ export function handleOf(where: string, client: Connected, value: object): numbe
   return target.id;
 }
 
+/** Whether a value stands for an object at the library's end, of any connection. */
+export const isHandle = (value: object): boolean => targets.has(value);
+
 function checkTarget(where: string, target: Target): void {
   const { client, generation, isDisposed } = target;
   if (client.isDisposed) throw disposed(where);
