@@ -141,8 +141,8 @@ describe("The Model Lab", () => {
 
   it("moves through the table by the arrow keys and opens a cell by Enter", async () => {
     await page.focus('.layer-body [tabindex="0"]');
-    for (let i = 0; i < 4; i++) await press(page, "ArrowRight");
-    await waitFor(page, () => document.activeElement?.dataset.column === "4");
+    for (let i = 0; i < 3; i++) await press(page, "ArrowRight");
+    await waitFor(page, () => document.activeElement?.dataset.column === "3");
     await press(page, "Enter");
     await page.waitForSelector(".lab-drawer[open] .detail-facts");
     const scheme = await textOf(page, ".layer-head .is-scheme button");
@@ -156,7 +156,7 @@ describe("The Model Lab", () => {
   it("closes the details by Escape, and puts the focus back into the table", async () => {
     await press(page, "Escape");
     await page.waitForSelector(".lab-drawer:not([open])");
-    await waitFor(page, () => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "3");
   });
 
   it("puts the focus back into a table that was drawn again behind the details", async () => {
@@ -164,7 +164,7 @@ describe("The Model Lab", () => {
     await page.waitForSelector(".lab-drawer[open] .detail-facts");
     for (const metric of ["mse", "sqnr"]) await page.select(`${LAB} [name="metric"]`, metric);
     await press(page, "Escape");
-    await waitFor(page, () => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "3");
   });
 
   it("has nothing that axe finds in the view itself", onceForAll, async () => {
@@ -521,6 +521,28 @@ describe("The Model Lab's other files", inWholeSuite, () => {
     });
     assert.equal(text, "36 × 1 × 1 × 256");
     assert.ok(hidden <= 0, `${hidden} pixels are cut off`);
+    await visit.close();
+  });
+
+  it("shows the figures of all schemes that the output stores at 1440 pixels, none of them cut", async () => {
+    const viewport = { width: 1440, height: 900 };
+    const visit = await openLab("#lab?sample=digits-deep.onnx&target=web", { viewport });
+    await waitForPlan(visit.page);
+    await visit.page.waitForSelector(".layer-body .is-unwritten");
+    const seen = await visit.page.$eval(".layer-table", (table) => {
+      const { left } = table.getBoundingClientRect();
+      const right = left + table.clientLeft + table.clientWidth;
+      const stored = [...table.querySelectorAll(".layer-body .is-scheme:not(.is-unwritten)")];
+      const heads = [...table.querySelectorAll(".layer-head .is-scheme")];
+      const isOut = (cell) => cell.getBoundingClientRect().right > right + 0.5;
+      const isCut = (cell) => cell.scrollWidth > cell.clientWidth;
+      return {
+        schemes: stored.length / table.querySelectorAll(".layer-body .layer-row").length,
+        out: stored.filter(isOut).length,
+        cut: [...stored, ...heads].filter(isCut).map(({ textContent }) => textContent),
+      };
+    });
+    assert.deepEqual(seen, { schemes: 11, out: 0, cut: [] });
     await visit.close();
   });
 

@@ -7,7 +7,6 @@ import {
   Virtualizer,
 } from "@tanstack/virtual-core";
 import { find } from "../../shell/dom.js";
-import { bytesText } from "../../shell/drawing/numbers.js";
 import { h, type Nested, type Tree, toDom } from "../../shell/drawing/tree.js";
 import { fieldOf, isEstimated, METRICS, type Metric, metricText, shapeText } from "../format.js";
 import type { Layer } from "../layers.js";
@@ -16,7 +15,6 @@ import type { Layer } from "../layers.js";
 function textOf(layer: Layer, column: string) {
   if (column === "name") return h("bdi", {}, layer.name);
   if (column === "shape") return shapeText(layer.shape);
-  if (column === "size") return bytesText(layer.byteLength);
   return [layer.isPinned && "■ ", layer.planned ?? ""];
 }
 
@@ -31,7 +29,7 @@ function withStyles(row: Element) {
 }
 
 /** Columns before the schemes; on a narrow screen the name is a line of its own above the others. */
-const OWN_COLUMNS = { wide: ["name", "shape", "size", "plan"], narrow: ["name", "plan"] };
+const OWN_COLUMNS = { wide: ["name", "shape", "plan"], narrow: ["name", "plan"] };
 const isNarrow = matchMedia("(max-width: 40rem)");
 const isTouched = matchMedia("(pointer: coarse)");
 
@@ -131,6 +129,8 @@ export class LayerTable {
     this.#shown = this.#sorted(
       this.#layers.filter(({ name }) => name.toLowerCase().includes(this.#filter)),
     );
+    // Decibels are the shortest texts.
+    this.#element.classList.toggle("has-short-texts", this.#metric === "sqnr");
     this.#element.style.setProperty("--schemes", String(this.#schemes.length));
     const letters = this.#layers.map(({ shape }) => shapeText(shape).length);
     const most = letters.reduce((a, b) => Math.max(a, b), 0);
@@ -175,8 +175,8 @@ export class LayerTable {
     const { isMoreBetter } = METRICS[this.#metric];
     const missing = isMoreBetter ? Infinity : -Infinity;
     const keyOf = (layer: Layer) => {
-      if (column === "name" || column === "shape") return layer.name;
-      if (column === "size") return layer.byteLength;
+      if (column === "name") return layer.name;
+      if (column === "shape") return layer.byteLength;
       if (column === "plan") return layer.planned ?? "";
       const row = layer.rows.get(column);
       return row?.[fieldOf(row, this.#metric)] ?? missing;
@@ -190,7 +190,7 @@ export class LayerTable {
   #drawHead() {
     const head = find(this.#element, ".layer-head");
     const focused = document.activeElement?.getAttribute("data-sort");
-    const titles = { name: "Layer", shape: "Shape", size: "Size", plan: "Plan" };
+    const titles = { name: "Layer", shape: "Shape", plan: "Plan" };
     const row = h(
       "div",
       { class: "layer-row", role: "row", "aria-rowindex": 1 },
@@ -278,6 +278,7 @@ export class LayerTable {
     const isOutput = field !== this.#metric;
     const isEstimate = isEstimated(row, field);
     const text = metricText(this.#metric, row[field]);
+    const marks = `${isPlanned ? "● " : ""}${isEstimate ? "≈ " : ""}${isOutput ? "→ " : ""}`;
     const kind = `${isEstimate ? "estimated " : ""}${isOutput ? "output " : ""}`;
     const isUnwritten = row.isWritten === false;
     const state = isPlanned ? ", in the plan" : isUnwritten ? ", not stored by the output" : "";
@@ -287,7 +288,7 @@ export class LayerTable {
     return cell(
       column,
       `is-scheme${isPlanned ? " is-planned" : ""}${isEstimate ? " is-estimate" : ""}${isUnwritten ? " is-unwritten" : ""}`,
-      [isPlanned && "● ", isEstimate && "≈ ", isOutput && "→ ", text],
+      [marks && h("span", { class: "cell-marks" }, marks), text],
       { "aria-label": label, "data-loss": `${(100 * level).toFixed(0)}%` },
     );
   }
