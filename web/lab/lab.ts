@@ -21,6 +21,7 @@ import {
 } from "./model/commands.js";
 import { cornerOf, detail } from "./model/detail.js";
 import { type Given, mainOf, splitPair } from "./model/files.js";
+import { areImportance } from "./model/importance.js";
 import { valuesOf } from "./model/values.js";
 import { quantize } from "./model/write.js";
 import { connectCompare } from "./out/compare-view.js";
@@ -202,7 +203,7 @@ class Lab {
   #connectOpening(view: HTMLElement) {
     const input = find(this.#root, ".lab-drop input", HTMLInputElement);
     // Anywhere on the page: a drop beside the box would make the browser leave it.
-    connectDrop(document, input, (files) => this.#open(files), {
+    connectDrop(document, input, (files) => this.#openOrAdd(files), {
       marked: this.#root,
       isActive: () => view.hasAttribute("data-current"),
     });
@@ -217,6 +218,12 @@ class Lab {
       const file = input.value.trim();
       if (file) this.#open(file, { file });
     });
+  }
+
+  /** Opens files; an importance matrix is for the model that is open. */
+  async #openOrAdd(files: File[]) {
+    if (this.#header && (await areImportance(files))) await this.#inputs.add(files);
+    else await this.#open(files);
   }
 
   #connectControls() {

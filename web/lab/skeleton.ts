@@ -144,7 +144,7 @@ export const skeleton = () => [
             type: "file",
             class: "visually-hidden",
             multiple: true,
-            accept: ".npy,.npz",
+            accept: ".npy,.npz,.gguf",
           }),
         ),
         " ",
@@ -158,7 +158,7 @@ export const skeleton = () => [
         " or ",
         h("code", {}, "fc1.npy"),
         "), or an .npz file with arrays named so, of shape [samples, inputs]. The table then shows the errors of " +
-          "the layer's outputs.",
+          "the layer's outputs. For GGUF also the importance matrix that llama-imatrix writes, which rounds the file, too.",
       ),
       h("p", { class: "lab-inputs-model", hidden: true }),
       h("ul", { class: "lab-inputs-list" }),

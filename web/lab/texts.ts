@@ -50,7 +50,7 @@ export function showsText({
   const estimated = [
     estimates > 0 && `${estimates} of them estimated from samples of their weights`,
     diagonal > 0 &&
-      `outputs of ${nounText(diagonal, "layer")} estimated as if the inputs were uncorrelated, because there are more than 512`,
+      `outputs of ${nounText(diagonal, "layer")} estimated as if the inputs were uncorrelated`,
   ].filter(Boolean);
   return `Shown: ${text}; ${estimated.join("; ") || "all exact"}.`;
 }

@@ -97,7 +97,7 @@ describe("Inputs of layers in the Model Lab", () => {
     assert.equal(
       await textOf(page, ".lab-shows"),
       "Shown: errors of the outputs of 1 layer, errors of the weights of 1 layer; outputs of 1 layer " +
-        "estimated as if the inputs were uncorrelated, because there are more than 512.",
+        "estimated as if the inputs were uncorrelated.",
     );
     const label = await page.$eval(".layer-body .is-scheme", (cell) => cell.ariaLabel);
     assert.match(label, /: estimated output [\d.]+/);

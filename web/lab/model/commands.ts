@@ -5,7 +5,7 @@ import { escapeGlob } from "../names.js";
 import type { Uniform } from "../show/plan-view.js";
 import type { Run } from "../show/progress.js";
 import { type Given, mainOf } from "./files.js";
-import { activations, opened, openGiven, rows } from "./opened.js";
+import { activations, importance, opened, openGiven, rows, withMoments } from "./opened.js";
 
 /** Text of a value of the metadata, cut where it is long. */
 function metadataText(value: unknown) {
@@ -72,7 +72,8 @@ export async function analyzeAll(
     /** Rows of the weight that comes: they replace those of the sample when all are there. */
     let fresh: any[] = [];
     const keep = () => fresh.length > 0 && rows.set(fresh[0].name, fresh);
-    for await (const row of zp.analyze(opened(), options)) {
+    for await (const each of zp.analyze(opened(), options)) {
+      const row = withMoments(each);
       onRow(row);
       await pause.ready();
       signal.throwIfAborted();
@@ -149,9 +150,10 @@ async function presetsOf(all: any, format: any) {
   if (format !== "gguf" || (await opened().format) !== "gguf" || !isExact) return [];
   const zp = await library();
   const weights = new Set(all.rows.map(({ name }: any) => name));
+  const imatrix = importance.get("matrix");
   const presets = PRESETS.map(async (name) => {
     try {
-      const { report } = await zp.quantizeModel(opened(), name);
+      const { report } = await zp.quantizeModel(opened(), name, { imatrix });
       const pin = report.rows
         .filter((row) => weights.has(row.name))
         .map((row) => [row.name, row.scheme === row.from ? "keep" : row.scheme]);

@@ -4,7 +4,7 @@ import type { BlockType, Tensor } from "zeropoint";
 import type { AnalysisRow } from "zeropoint/models";
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
-import { activations, opened, rows } from "./opened.js";
+import { activations, opened, rows, withMoments } from "./opened.js";
 import { histogramOf } from "./values.js";
 
 /**
@@ -46,7 +46,7 @@ export async function detail({
   };
   let row: AnalysisRow | undefined;
   for await (const each of zp.analyze(opened(), options)) {
-    if (each.name === name && each.scheme === scheme) row = each;
+    if (each.name === name && each.scheme === scheme) row = withMoments(each);
   }
   if (!row) throw new Error(`${name} has no row for ${scheme}`);
   const histograms = { before: row.histogram };

@@ -4,7 +4,16 @@ import type { ModelTensor } from "zeropoint/models";
 import { library } from "../../shell/library.js";
 import { messageOf } from "../../shell/message-of.js";
 import { escapeGlob } from "../names.js";
-import { activations, feeds, labels, type ModelHandle, opened } from "./opened.js";
+import { addImportance, isImportance } from "./importance.js";
+import {
+  activations,
+  feeds,
+  importance,
+  labels,
+  type ModelHandle,
+  ofSquares,
+  opened,
+} from "./opened.js";
 
 /** Arrays of the dtypes that ONNX Runtime takes as they are; float32 is read from any float. */
 const ARRAYS = {
@@ -32,6 +41,8 @@ export interface Taken {
   weight?: string;
   /** Of the model. */
   input?: string;
+  /** Whose importance this is, of an importance matrix. */
+  weights?: string[];
   /** Whether these are the right classes of the inputs. */
   areLabels?: boolean;
   /** Why it is not used. */
@@ -59,19 +70,24 @@ export async function addInputs(files: File[]): Promise<Taken[]> {
 export function removeInputs() {
   const weights = [...activations.keys()];
   for (const moments of activations.values()) moments.dispose();
-  activations.clear();
-  feeds.clear();
-  labels.clear();
+  importance.get("matrix")?.dispose();
+  for (const each of [activations, feeds, labels, importance, ofSquares]) each.clear();
   return weights;
 }
 
-async function addFile(file: File) {
+async function addFile(file: File): Promise<Taken[]> {
   const zp = await library();
   const arrays = await zp.openModel(file);
+  let isKept = false;
   try {
+    if (await isImportance(arrays)) {
+      const weights = await addImportance(arrays);
+      isKept = true;
+      return [{ file: file.name, name: file.name, weights }];
+    }
     const format = await arrays.format;
     if (format !== "npy" && format !== "npz") {
-      throw new Error(`inputs are .npy or .npz files, not ${format}`);
+      throw new Error(`inputs are .npy or .npz files, or importance matrices, not ${format}`);
     }
     const taken = [];
     for (const tensor of (await arrays.tensors).values()) {
@@ -83,7 +99,7 @@ async function addFile(file: File) {
     }
     return taken;
   } finally {
-    arrays.dispose();
+    if (!isKept) arrays.dispose();
   }
 }
 
@@ -110,6 +126,7 @@ async function useOf(arrays: ModelHandle, tensor: ModelTensor, name: string) {
   await tryInputs(weight, given);
   activations.get(weight)?.dispose();
   activations.set(weight, given);
+  ofSquares.delete(weight);
   return { weight };
 }
 

@@ -5,7 +5,7 @@ import { library } from "../../shell/library.js";
 import type { Run } from "../show/progress.js";
 import { compareAnswers } from "./answers.js";
 import engineUrl from "./engine-worker.js?worker&url";
-import { feeds, labels, opened } from "./opened.js";
+import { feeds, importance, labels, opened } from "./opened.js";
 import { sinkOf } from "./sinks.js";
 import { verify } from "./verify.js";
 
@@ -40,6 +40,7 @@ export async function quantize(
     signal,
     ...(format && { format: format as any }),
     ...(target && { target }),
+    ...(format === "gguf" && { imatrix: importance.get("matrix") }),
     ...(engine && {
       verifyWith: sessionsOf(engine, outputs),
       verifyInputs: Object.fromEntries(feeds),

@@ -74,6 +74,7 @@ td:nth-child(1),th:nth-child(1),td:nth-child(4),th:nth-child(4){text-align:left}
  * @param job.count  of files to write
  * @param job.inputs  names of the files of inputs
  * @param job.partly  those of which the lab uses some arrays only
+ * @param job.imatrix  name of the importance matrix
  */
 export function commandLine({
   name,
@@ -84,6 +85,7 @@ export function commandLine({
   count,
   inputs = [],
   partly = [],
+  imatrix,
 }: {
   name: string;
   budget: number;
@@ -93,6 +95,7 @@ export function commandLine({
   count: number;
   inputs?: readonly string[];
   partly?: readonly string[];
+  imatrix?: string | undefined;
 }) {
   const file = shellWord(name);
   const options = [
@@ -107,11 +110,14 @@ export function commandLine({
   const notes = partly.map(
     (each) => `# The lab uses some arrays of ${each} only: put these into a file of their own.`,
   );
+  if (imatrix)
+    notes.push(`# The lab takes ${imatrix} as inputs, too: this analysis is of the weights.`);
+  const byImportance = imatrix && format === "gguf" ? ` --imatrix ${shellWord(imatrix)}` : "";
   return [
     ...notes,
     `npx zeropoint analyze ${file} ${options} -o analysis.json`,
     `npx zeropoint plan analysis.json --size ${budget}B${pinned.join("")} -o plan.json`,
-    `npx zeropoint quantize ${file} --plan plan.json -o ${output} --verify`,
+    `npx zeropoint quantize ${file} --plan plan.json${byImportance} -o ${output} --verify`,
   ].join("\n");
 }
 

@@ -118,7 +118,7 @@ function contents(row: any, cell: Cell, width: number) {
         row.moments === "full"
           ? "Error of the outputs: the mean over all inputs that you added."
           : "Error of the outputs, estimated: the mean over all inputs that you added, as if the inputs were " +
-              "uncorrelated, because the layer has more than 512. The exact error may differ by several dB.",
+              "uncorrelated. The exact error may differ by several dB.",
       ),
     pair && [
       h("h3", {}, pair.after ? "Values before and after" : "Values"),

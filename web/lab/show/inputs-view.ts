@@ -43,12 +43,12 @@ export function connectInputs(
     try {
       const fresh = await addInputs(files);
       const used = fresh.filter(({ problem }) => !problem);
-      for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
+      for (const each of used) taken.set(keyOf(each), each);
       refused = fresh.filter(({ problem }) => problem);
       given.push(...fresh);
       draw();
       announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
-      const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
+      const weights = new Set(used.flatMap(({ weight, weights = [] }) => weight ?? weights));
       if (weights.size > 0) onWeights([...weights]);
     } catch (error) {
       onProblem(messageOf(error));
@@ -69,12 +69,13 @@ export function connectInputs(
 
   return {
     add,
-    /** Files whose arrays are inputs of weights, and those of them that have other arrays as well. */
+    /** Files whose arrays are inputs of weights, those of them that have other arrays as well, and the importance matrix. */
     files() {
       const used = new Set([...taken.values()].filter(({ weight }) => weight));
       const inputs = [...new Set([...used].map(({ file }) => file))];
       const others = new Set(given.filter((each) => !used.has(each)).map(({ file }) => file));
-      return { inputs, partly: inputs.filter((file) => others.has(file)) };
+      const imatrix = [...taken.values()].find(({ weights }) => weights)?.file;
+      return { inputs, partly: inputs.filter((file) => others.has(file)), imatrix };
     },
     /**
      * For another file.
@@ -94,12 +95,17 @@ export function connectInputs(
   };
 }
 
-function line({ name, shape, weight, input, areLabels, problem }: Taken) {
+/** Of one use there is one array or matrix. */
+const keyOf = ({ weight, weights, input }: Taken) => weight ?? input ?? (weights ? "*" : "");
+
+function line({ name, shape, weight, weights, input, areLabels, problem }: Taken) {
   const use = weight
     ? `inputs of ${weight}: errors of its outputs are shown`
-    : areLabels
-      ? "right classes of the inputs, for the accuracy of both models"
-      : "input of the model, for running both models";
+    : weights
+      ? `importance of the inputs of ${nounText(weights.length, "weight")}: errors of their outputs are estimated from it, and GGUF files are rounded by it`
+      : areLabels
+        ? "right classes of the inputs, for the accuracy of both models"
+        : "input of the model, for running both models";
   return h(
     "li",
     { class: problem ? "is-refused" : "" },
@@ -107,7 +113,7 @@ function line({ name, shape, weight, input, areLabels, problem }: Taken) {
     shape && ` ${shapeText(shape)}`,
     problem
       ? [": ", h("strong", {}, "not used"), `, ${problem}`]
-      : weight || input || areLabels
+      : weight || weights || input || areLabels
         ? `: ${use}`
         : "",
   );

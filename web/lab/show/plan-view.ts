@@ -29,7 +29,7 @@ export const decibelText = (error: number) =>
 /** What the error of a plan is estimated from. */
 const ESTIMATES = {
   samples: "estimated from samples of the layers",
-  squares: "estimated as if the inputs of layers with more than 512 were uncorrelated",
+  squares: "estimated as if the inputs of a layer were uncorrelated",
 };
 
 /** How far the error of a plan is from the least possible one. */
