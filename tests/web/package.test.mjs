@@ -127,6 +127,7 @@ const NODE_ONLY = {
       "starts a server",
   },
   "models/analyze/memory.test.mjs": "measures a Node of its own",
+  "models/stack.test.mjs": "starts a Node with a small stack",
   "models/many-tensors.test.mjs": "counts how often V8 runs blocks of code, by Node's inspector",
   "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",
   "untrusted.test.mjs": {

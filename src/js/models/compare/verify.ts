@@ -124,7 +124,7 @@ export async function verifyOutput(
         return { ...unread, rows: [], problems: [`${main} cannot be read: ${error.message}`] };
       },
     );
-    problems.push(...tensors.problems);
+    for (const problem of tensors.problems) problems.push(problem);
     for (const { file, reader } of written === undefined ? outputs.values() : []) {
       const range = await reader.difference();
       if (range === undefined) continue;

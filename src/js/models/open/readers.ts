@@ -115,18 +115,21 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const { shards } = read.document;
   // Each shard has its own structure.
   const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
-  const weights: StoredWeight[] = [];
+  const saved: StoredWeight[] = [];
   if (structured.length > 0) {
     const { findSavedWeights } = await loadModule(where, import("../stored/saved.js"));
     for (const { metadata, tensors } of structured) {
-      weights.push(...findSavedWeights(metadata, tensors, files.core, budget));
+      for (const weight of findSavedWeights(metadata, tensors, files.core, budget)) {
+        saved.push(weight);
+      }
     }
   }
   // A file of quantizeModel has both: it keeps the weights of a checkpoint that are quantized already as they are.
-  const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
+  const held = new Set(saved.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
   const { findCheckpointWeights } = await loadModule(where, import("../stored/checkpoints.js"));
-  weights.push(...(await findCheckpointWeights(others, readBeside, read.metadata, budget)));
+  const found = await findCheckpointWeights(others, readBeside, read.metadata, budget);
+  const weights = [...saved, ...found];
   return { ...read, metadata: () => read.metadata, weights };
 }
 

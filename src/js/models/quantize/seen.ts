@@ -115,7 +115,7 @@ function errorsOf(rows: readonly QuantizedRow[]): string[] {
   const twice = rows.flatMap((row) => fieldOf(row, "requantized") ?? []);
   const least = (key: "sqnr" | "sqnrBefore"): number | undefined => {
     const own = twice.flatMap((each) => fieldOf(each, key) ?? []);
-    return own.length === 0 ? undefined : Math.min(...own);
+    return own.length === 0 ? undefined : own.reduce((a, b) => Math.min(a, b));
   };
   const [second, first] = [least("sqnr"), least("sqnrBefore")];
   if (second === undefined) return [];

@@ -55,7 +55,10 @@ export function factsOf(keys: Keys, tensors: readonly TensorFacts[]): ModelFacts
   const heads = numberAt("attention.head_count") ?? 1;
   return {
     architecture,
-    layers: numberAt("block_count") ?? Math.max(0, ...tensors.map(({ name }) => layerOf(name) + 1)),
+    // As arguments of one call, many tensors would not fit on the stack.
+    layers:
+      numberAt("block_count") ??
+      tensors.reduce((most, { name }) => Math.max(most, layerOf(name) + 1), 0),
     heads,
     keyHeads: numberAt("attention.head_count_kv") ?? heads,
     experts: numberAt("expert_count") ?? 0,
