@@ -43,8 +43,12 @@ import { connect } from "zeropoint/worker";
 import { hasFields, jsonText, parseJson } from "../internal/cli.mjs";
 import { Random, sameDeep } from "./support/asserts.mjs";
 import { optionalNames } from "./support/declared.mjs";
-import { outputBytes } from "./support/files/checkpoints.mjs";
+import { outputBytes, safetensorsOf } from "./support/files/checkpoints.mjs";
 import { makeLlama } from "./support/files/llama.mjs";
+import {
+  LAYOUTS as REFERENCE_LAYOUTS,
+  referenceCheckpoint,
+} from "./support/files/reference-layouts.mjs";
 import { bytesOf } from "./support/files/saved.mjs";
 import {
   ARRAY_CLASSES,
@@ -271,6 +275,21 @@ describe("Every field that some object of the library may lack, as one of Object
     gguf: await makeLlama({}),
     onnx: modelOf(LAYERS.MatMul, normals(LAYERS.MatMul.shape.reduce((size, n) => size * n))),
   };
+  const checkpoints = await Promise.all(
+    Object.keys(REFERENCE_LAYOUTS).map(async (layout) => {
+      const { tensors, config = {} } = referenceCheckpoint(layout, 32, 128, 1);
+      const bytes = new TextEncoder().encode(JSON.stringify(config));
+      const externalData = (name) => (name === "config.json" ? bytes : new Uint8Array(0));
+      return [await safetensorsOf(tensors), { externalData }];
+    }),
+  );
+  const readCheckpoint = async ([bytes, options]) => {
+    const model = await models.openModel(bytes, options);
+    const tensors = [...model.tensors.values()];
+    return await Promise.all(
+      tensors.map(async (each) => [each, await outcomeAsync(() => model.read(each.name))]),
+    );
+  };
   const saved = await bytesOf(quantizeDynamic(new Sequential({ fc: new Linear(x) })));
   const opened = {};
   for (const [format, bytes] of Object.entries(files)) {
@@ -287,6 +306,17 @@ describe("Every field that some object of the library may lack, as one of Object
     return [await outputBytes(files[0]), report];
   };
   const [int4Onnx, int4Report] = await written("onnx", "int4-g32");
+  const derivations = [];
+  for (const [format, scheme, options] of [
+    ["safetensors", "int4-g32", {}],
+    ["safetensors", "int8-channel", { target: "compressed-tensors" }],
+    ["safetensors", "int4-g32", { target: "mlx" }],
+    ["onnx", "int8-channel", {}],
+    ["gguf", "q8_0", {}],
+  ]) {
+    const [bytes] = await written(format, scheme, options);
+    derivations.push([await models.openModel(bytes), opened[format]]);
+  }
   const zp = await connect({ worker: false, entries: ["torch", "search"] });
   const handle = await zp.quantizedLinear(int4);
   // Descriptors of Node's own streams inherit "get" and "set".
@@ -309,6 +339,7 @@ describe("Every field that some object of the library may lack, as one of Object
       );
       return [await st.read("a.weight"), await st.readQuantized("q"), `${onnx}`, `${gguf}`];
     },
+    "checkpoints of others": () => Promise.all(checkpoints.map(readCheckpoint)),
     "values of a quantized ONNX file": async () => {
       const quantized = await models.openModel(int4Onnx);
       const { name } = int4Report.rows.find(({ scheme }) => scheme === "int4-g32");
@@ -326,6 +357,16 @@ describe("Every field that some object of the library may lack, as one of Object
       },
       noStreams,
     ],
+    "a file that is compared with a written one": [
+      async () => {
+        const model = opened.safetensors;
+        const result = await models.quantizeModel(model, "int8-channel");
+        const bytes = await outputBytes(result.files[0]);
+        return models.verifyOutput(model, result, { written: () => bytes });
+      },
+      noStreams,
+    ],
+    derivations: [() => Promise.all(derivations.map((pair) => models.verify(...pair))), noStreams],
     "stored rows": () => models.storedRows(opened.safetensors, rows, { target: "mlx" }),
     "calls of a connection": async () => [
       await zp.quantize(x, { axis: 0 }),

@@ -27,6 +27,10 @@ export function ownFields(value: object): Options {
   return Object.assign(new OptionsRecord(), value);
 }
 
+/** Entries as an object without a prototype that could add any. */
+export const recordOf = <T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> =>
+  ownFields(Object.fromEntries(entries)) as Readonly<Record<string, T>>;
+
 /**
  * Defines read-only fields of an object, so that memory layouts computed from the checked values stay
  * valid.

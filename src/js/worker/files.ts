@@ -1,10 +1,11 @@
 // zeropoint/models on the calling thread: sources and functions among arguments, rows as async iterables, and
 // files as streams. Loaded with the entry.
 
+import { fieldOf } from "../base/fields.js";
 import { isPlainObject } from "../base/options.js";
 import { arrayName, checkAttached } from "../base/typed-arrays.js";
 import { streamOf } from "../models/byte-stream.js";
-import { bodyOf, TIMEOUT } from "../models/open/requests.js";
+import { bodyOf, type Limits, NO_LIMITS } from "../models/open/requests.js";
 import type { Client } from "./client.js";
 import type { Pulled } from "./library/pull.js";
 import { isHandle, signalsOf, tie } from "./messages/decode.js";
@@ -37,6 +38,16 @@ interface HeldFile {
 /** Handles of models and files that handles of iterations need: without these they would be collected as garbage. */
 const needed = new WeakMap<object, unknown>();
 
+/** The limits among the options of openModel. Others than numbers are refused when the library gets them. */
+function limitsOf(options: unknown): Limits {
+  const number = (name: "timeout" | "maxBytes"): number | undefined => {
+    const value = fieldOf(Object(options) as Partial<Limits>, name);
+    return typeof value === "number" ? value : undefined;
+  };
+  const { timeout } = NO_LIMITS;
+  return { ...NO_LIMITS, timeout: number("timeout") ?? timeout, maxBytes: number("maxBytes") };
+}
+
 /** The functions of `zeropoint/models` that take or give more than plain data, by name. */
 export function fileFunctions(client: Client): Record<string, (...args: unknown[]) => unknown> {
   const callback = (call: Callback): Special => {
@@ -49,7 +60,7 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     where: string,
     given: unknown,
     settings: CallSettings,
-    timeout: unknown = TIMEOUT,
+    limits = NO_LIMITS,
   ): Promise<unknown> => {
     const { signal, transfer } = settings;
     const source = await given;
@@ -57,8 +68,8 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
     if (typeof source === "string") return isPage() ? new URL(source, baseOfPage()).href : source;
     if (source instanceof URL) return new Special(() => ["url", source.href]);
     if (tag === "Response") {
-      const limits = { signal: signal as AbortSignal | undefined, timeout: timeout as number };
-      const body = await bodyOf(where, source as Response, limits);
+      const own = { ...limits, signal: signal as AbortSignal | undefined };
+      const body = await bodyOf(where, source as Response, own);
       return await sourceOf(where, body, settings);
     }
     if (tag === "Blob" || tag === "File") {
@@ -229,9 +240,8 @@ export function fileFunctions(client: Client): Record<string, (...args: unknown[
       const where = "openModel";
       const { args, settings } = splitOptions(where, rest);
       const [options] = args;
-      const { timeout } = Object(options) as { timeout?: unknown };
       const { signal } = settings;
-      const own = await untilAborted(signal, sourceOf(where, source, settings, timeout));
+      const own = await untilAborted(signal, sourceOf(where, source, settings, limitsOf(options)));
       const model = (await call(where, 1, { args: [own, ...args], settings })) as object;
       if (signal !== undefined) tie(model, [signal]);
       return model;

@@ -196,6 +196,13 @@ for (const [place, options] of [
           model.dispose();
         }
         assert.ok(reads.length > 0);
+        const isTooLarge = {
+          code: "ZP_UNSUPPORTED_FILE",
+          message: /at most 100 bytes \(options\.max/,
+        };
+        await assert.rejects(zp.openModel(new Response(bytes), { maxBytes: 100 }), isTooLarge);
+        const isOdd = { code: "ZP_INVALID_OPTION", message: /options\.maxBytes must be a number/ };
+        await assert.rejects(zp.openModel(new Response(bytes), { maxBytes: "1" }), isOdd);
         const own = bytes.slice();
         const moved = await zp.openModel(own, { transfer: true });
         assert.equal(own.length, 0);

@@ -141,7 +141,7 @@ export async function readNpz(
     const name = tensorName(member);
     if (tensors.has(name) || unreadable.has(name))
       throw archive.fail(member.at, "every member once", JSON.stringify(name));
-    if ("bytes" in found) tensors.set(name, found);
+    if (!(found instanceof Error)) tensors.set(name, found);
     else {
       unreadable.set(name, `of ${found.found}`);
       refusal ??= found;

@@ -12,15 +12,18 @@ import { arrayName } from "../../base/typed-arrays.js";
 
 /** Limits of what a caller waits for and holds. */
 export interface Limits {
-  readonly signal?: PlatformAbortSignal | undefined;
+  readonly signal: PlatformAbortSignal | undefined;
   /** Milliseconds without a byte after which a server is given up. */
   readonly timeout: number;
   /** Bytes of a file that comes as a whole; undefined: MOST_WHOLE. */
-  readonly maxBytes?: number | undefined;
+  readonly maxBytes: number | undefined;
 }
 
 /** The default of `options.timeout`, in milliseconds. */
 export const TIMEOUT = 60_000;
+
+/** Where a caller has no options for limits. */
+export const NO_LIMITS: Limits = { signal: undefined, timeout: TIMEOUT, maxBytes: undefined };
 
 /** The most bytes of a file that comes as a whole, where `options.maxBytes` is not given. */
 const MOST_WHOLE = 2 ** 32;

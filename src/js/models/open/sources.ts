@@ -14,7 +14,7 @@ import { arrayName, checkAttached, detached } from "../../base/typed-arrays.js";
 import { bytesSource, checkSource, readBytes, type Source } from "../../formats/source.js";
 import { openAddress } from "./addresses.js";
 import { BlobReader, bytesOfBlob } from "./blob-reader.js";
-import { blobOf, bodyOf, chunksOf, type Limits, TIMEOUT } from "./requests.js";
+import { blobOf, bodyOf, chunksOf, type Limits, NO_LIMITS } from "./requests.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -76,7 +76,7 @@ const isOf = (name: string, value: unknown): boolean =>
 export async function openSource(
   where: string,
   given: unknown,
-  limits: Limits = { timeout: TIMEOUT },
+  limits = NO_LIMITS,
 ): Promise<OpenedSource> {
   const source = await given;
   const { signal } = limits;
@@ -90,7 +90,7 @@ export async function openSource(
   if (isOf("Response", source)) return fromBlob(await bodyOf(where, source as Response, limits));
   if (isOf("ReadableStream", source)) {
     // The caller knows how long its own stream may take.
-    const own = { signal, timeout: Number.POSITIVE_INFINITY };
+    const own = { ...limits, timeout: Number.POSITIVE_INFINITY };
     const chunks = chunksOf(where, "source", source as ReadableStream, own);
     return fromBlob(await blobOf(where, chunks, limits));
   }

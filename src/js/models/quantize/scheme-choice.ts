@@ -2,6 +2,7 @@
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
+import { ownFields } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
 import { checkObject } from "../../base/options.js";
 import type { Model, ModelTensor } from "../open/model.js";
@@ -46,9 +47,7 @@ export async function readSchemeChoice(
     const wanted = "the name of a scheme, a plan with schemes, or a function";
     throw wrongKind("ZP_INVALID_SCHEME", where, "scheme", wanted, given);
   }
-  const { schemes, reasons, version } = { ...checkObject(where, "plan", given) } as {
-    readonly [name: string]: unknown;
-  };
+  const { schemes, reasons, version } = ownFields(checkObject(where, "plan", given));
   if (version !== undefined && version !== 1) {
     throw rangeError("ZP_UNSUPPORTED_FILE", where, `plan.version must be 1, got ${show(version)}`);
   }

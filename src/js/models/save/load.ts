@@ -13,7 +13,7 @@ import { readSafetensors } from "../../formats/safetensors.js";
 import { type FileError, fileError, readBytes } from "../../formats/source.js";
 import type { TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
-import { TIMEOUT } from "../open/requests.js";
+import { NO_LIMITS } from "../open/requests.js";
 import { checkReadable, type FileSource, guarded, openSource } from "../open/sources.js";
 import {
   type LoadedTensor,
@@ -68,11 +68,7 @@ export async function loadOn(
   checkAbortSignal(where, signal);
   if (functions !== undefined) checkObject(where, "options.functions", functions);
   const own = Object.assign(Object.create(null), functions) as Record<string, unknown>;
-  const file = guarded(
-    where,
-    await openSource(where, source, { signal, timeout: TIMEOUT }),
-    signal,
-  );
+  const file = guarded(where, await openSource(where, source, { ...NO_LIMITS, signal }), signal);
   try {
     const { metadata, tensors } = await readSafetensors(file, where);
     const structure = parseStructure(where, metadata.get(STRUCTURE_KEY));

@@ -1,5 +1,6 @@
 // Weights of bitsandbytes: 4 bits by a table of values, and int8 with a scale for each row.
 
+import { recordOf } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import {
   blockRanges,
@@ -17,10 +18,8 @@ import { type LoadBytes, notExpressible, type StoredWeight } from "./weight.js";
 type Files = ReadonlyMap<string, FileTensor>;
 type Names = Readonly<Record<string, string>>;
 
-const infoOf = (parts: Names, files: Files): Record<string, FileTensor> =>
-  Object.fromEntries(
-    Object.entries(parts).map(([role, part]) => [role, files.get(part) as FileTensor]),
-  );
+const infoOf = (parts: Names, files: Files): Readonly<Record<string, FileTensor>> =>
+  recordOf(Object.entries(parts).map(([role, part]) => [role, files.get(part) as FileTensor]));
 
 /**
  * A weight of 4 bits.

@@ -1,7 +1,7 @@
 // Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ,
 // bitsandbytes; and those whose quantization is unknown.
 
-import { OptionsRecord } from "../../base/fields.js";
+import { OptionsRecord, recordOf } from "../../base/fields.js";
 import type { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
@@ -186,10 +186,8 @@ export async function findCheckpointWeights(
 const infoOf = (
   parts: Readonly<Record<string, string>>,
   files: ReadonlyMap<string, FileTensor>,
-): Record<string, FileTensor> =>
-  Object.fromEntries(
-    Object.entries(parts).map(([role, name]) => [role, files.get(name) as FileTensor]),
-  );
+): Readonly<Record<string, FileTensor>> =>
+  recordOf(Object.entries(parts).map(([role, name]) => [role, files.get(name) as FileTensor]));
 
 /** The two lengths that the tensor of a shape holds. */
 function lengthsIn(tensor: FileTensor, bytes: Uint8Array | undefined): number[] | undefined {

@@ -1,5 +1,6 @@
 // Quantized tensors of files that save wrote.
 
+import { recordOf } from "../../base/fields.js";
 import { type KeptCore, runOn } from "../../core/init.js";
 import type { Budget } from "../../formats/budget.js";
 import { bytesOf, type FileDType } from "../../formats/dtypes.js";
@@ -63,8 +64,11 @@ function savedOf(
   const file = files.get(codes);
   if (file === undefined) return undefined;
   const isPart = (name: unknown): name is string => typeof name === "string" && files.has(name);
-  const named = PARTS.map((field) => [field, node[field]]).filter(([, name]) => isPart(name));
-  const parts = Object.fromEntries(named) as Record<string, string>;
+  const named = PARTS.flatMap((field): [string, string][] => {
+    const name = node[field];
+    return isPart(name) ? [[field, name]] : [];
+  });
+  const parts = recordOf(named);
   const readQuantized = async (load: LoadParts) => {
     const loaded = await load(parts);
     const tensors = Object.entries(parts).map(([role, name]) => [name, loaded[role]] as const);

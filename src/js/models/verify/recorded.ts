@@ -1,5 +1,6 @@
 // What a quantized file records of how it was made: format, target, and the scheme of each weight.
 
+import { fieldOf, NO_OPTIONS, ownFields } from "../../base/fields.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
 import { packingOf } from "../../formats/layouts/checkpoints/compressed.js";
@@ -52,8 +53,8 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
   for (const [name, weight] of own) {
     if (isKept(weight, document.files, originals.get(name), files)) continue;
     const found = reader.schemeOf(weight);
-    if ("refused" in found) underivable.set(name, found.refused);
-    else schemes.set(name, found.scheme);
+    if (typeof found === "string") schemes.set(name, found);
+    else underivable.set(name, found.refused);
   }
   for (const { name, dtype } of model.tensors.values()) {
     const origin = source.tensors.get(name);
@@ -89,13 +90,13 @@ const isStored = (origin: ModelTensor, dtype: FileDType, format: string): boolea
 
 /** Whether a quantized weight has the parts of the same one in the source. */
 function isKept(
-  { layout, parts }: StoredWeight,
+  weight: StoredWeight,
   files: ReadonlyMap<string, FileTensor>,
   origin: StoredWeight | undefined,
   originals: ReadonlyMap<string, FileTensor>,
 ): boolean {
-  const names = Object.values(parts);
-  if (origin === undefined || origin.layout !== layout) return false;
+  const names = Object.values(weight.parts);
+  if (origin === undefined || layoutOf(origin) !== layoutOf(weight)) return false;
   const isSame = (name: string): boolean => {
     const [a, b] = [files.get(name), originals.get(name)];
     return a !== undefined && b !== undefined && a.dtype === b.dtype && sameShape(a.shape, b.shape);
@@ -103,8 +104,10 @@ function isKept(
   return Object.values(origin.parts).join("\n") === names.join("\n") && names.every(isSame);
 }
 
+const layoutOf = (weight: StoredWeight): string | undefined => fieldOf(weight, "layout");
+
 /** The scheme of a weight, or why there is none. */
-type Found = { readonly scheme: string } | { readonly refused: string };
+type Found = string | { readonly refused: string };
 
 /** Reads the schemes of a file's weights. */
 interface SchemeReader {
@@ -136,7 +139,8 @@ function readerOf(document: ModelDocument, config: Configuration): SchemeReader 
           : "compressed-tensors",
     activations: "float32",
     schemeOf(weight) {
-      const { layout, parts } = weight;
+      const { parts } = weight;
+      const layout = layoutOf(weight);
       const partOf = (role: string): FileTensor | undefined => document.files.get(parts[role]);
       const targets: { readonly [layout: string]: string } = {
         "compressed-tensors": "compressed-tensors",
@@ -160,17 +164,18 @@ function readerOf(document: ModelDocument, config: Configuration): SchemeReader 
   return reader;
 }
 
-const refusedLayout = ({ layout }: StoredWeight): Found => ({
-  refused:
-    layout === UNKNOWN || layout === undefined
-      ? "its quantization is not known"
-      : `no writer makes the layout ${layout}`,
-});
+function refusedLayout(weight: StoredWeight): Found {
+  const layout = layoutOf(weight);
+  const isKnown = layout !== UNKNOWN && layout !== undefined;
+  return {
+    refused: isKnown ? `no writer makes the layout ${layout}` : "its quantization is not known",
+  };
+}
 
 /** A scheme by its name, if there is one of this name. */
 function named(scheme: string | undefined, target: string | undefined, refused: string): Found {
   try {
-    return { scheme: parseForTarget("verify", "scheme", scheme, target).name };
+    return parseForTarget("verify", "scheme", scheme, target).name;
   } catch {
     return { refused };
   }
@@ -184,8 +189,9 @@ function nodesIn(text: string | undefined): Map<string, Node> {
   const nodes = new Map<string, Node>();
   try {
     JSON.parse(text ?? "null", (_, value: unknown) => {
-      const { kind, codes } = Object(value) as Node;
-      if (kind === "quantized" && typeof codes === "string") nodes.set(codes, value as Node);
+      const node = Object(value) as Node;
+      const [kind, codes] = [fieldOf(node, "kind"), fieldOf(node, "codes")];
+      if (kind === "quantized" && typeof codes === "string") nodes.set(codes, ownFields(node));
       return value;
     });
   } catch {
@@ -195,7 +201,7 @@ function nodesIn(text: string | undefined): Map<string, Node> {
 }
 
 function savedScheme(node: Node | undefined): Found {
-  const { dtype, scheme, groupSize, scaleShape, offset } = node ?? {};
+  const { dtype, scheme, groupSize, scaleShape, offset } = node ?? NO_OPTIONS;
   const refused = "no scheme has its parameters";
   if (offset !== undefined) return { refused };
   const slices =

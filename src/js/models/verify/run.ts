@@ -3,6 +3,7 @@
 import { BLOCK_NAMES, BLOCKS, type BlockName } from "../../base/block-types.js";
 import { checkAbortSignal, checkFunction } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { hasField } from "../../base/fields.js";
 import { show, showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
@@ -225,7 +226,7 @@ async function compareByRanges(
 /** What was found of each tensor, by name; undefined if it is equal. */
 type Results = Map<string, Difference | TiedTensor | undefined>;
 
-const isTie = (result: Difference | TiedTensor): result is TiedTensor => "total" in result;
+const isTie = (result: Difference | TiedTensor): result is TiedTensor => hasField(result, "total");
 
 /** The bytes of a tensor that differ; Infinity where more than values does. */
 const bytesIn = (result: Difference | TiedTensor | undefined): number =>

@@ -1,7 +1,7 @@
 // Weights of bitsandbytes: NF4 and FP4 by a table of 16 values with a scale for each block, and int8 with a scale for each row.
 // Source: bitsandbytes 0.46, QuantState, dequantize_4bit and int8_vectorwise_dequant.
 
-import { fieldOf } from "../../../base/fields.js";
+import { fieldOf, recordOf } from "../../../base/fields.js";
 import { decodeValues } from "../../dtypes.js";
 import { readJson } from "../../json.js";
 import {
@@ -48,7 +48,7 @@ export function findBlockWeights(tensors: ReadonlyMap<string, TensorInfo>): Bloc
     if (name === undefined || !tensors.has(name)) continue;
     const present = Object.entries(PARTS).filter(([, ending]) => tensors.has(name + ending));
     const others = present.map(([role, ending]) => [role, name + ending] as const);
-    found.push({ name, parts: { codes: name, ...Object.fromEntries(others), state } });
+    found.push({ name, parts: recordOf([["codes", name], ...others, ["state", state]]) });
   }
   return found;
 }

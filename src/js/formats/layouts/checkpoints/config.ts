@@ -52,7 +52,7 @@ export interface QuantizationConfig {
    * ComfyUI's order of float4 and of the scales of groups: the first of two codes in the high bits, scales in tiles.
    * The rows of the weight, and the first of those to read.
    */
-  readonly tiles?: { readonly rows: number; readonly first: number } | undefined;
+  readonly tiles: { readonly rows: number; readonly first: number } | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -219,8 +219,10 @@ function refusalOf(
   const text = (key: string): string => (typeof given[key] === "string" ? given[key] : "");
   if (method !== undefined && !METHODS.includes(method))
     return `quant_method ${JSON.stringify(method)}`;
-  const mode = [given, ...Object.values(given)].map((each) => Object(each).mode as unknown);
-  const unknown = mode.find((each) => each !== undefined && !MODES.includes(each));
+  const modes = [given, ...Object.values(given)].map((each) =>
+    isObject(each) ? each.mode : undefined,
+  );
+  const unknown = modes.find((each) => each !== undefined && !MODES.includes(each));
   if (method === undefined && unknown !== undefined) return `mode ${JSON.stringify(unknown)}`;
   for (const version of method === "awq" ? [text("version"), format ?? ""] : [])
     if (!/^(gemm)?$/i.test(version)) return `awq of version ${version}`;
@@ -324,6 +326,7 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
       isOldPacking,
       blocks,
     },
+    tiles: undefined,
     isIgnored: ignored.test,
     hasZeroPoints: typeof symmetric === "boolean" ? !symmetric : undefined,
     hasGroupIndex:
@@ -350,6 +353,6 @@ export function readQuantizationConfig(config: unknown): QuantizationConfig | un
 export const NO_CONFIG: QuantizationConfig = {
   ...{ bits: [], groupSize: undefined, modules: new Map(), dynamic: [], isIgnored: () => false },
   ...{ checkpointFormat: undefined, method: undefined, isOldPacking: false, blocks: [] },
-  ...{ hasZeroPoints: undefined, hasGroupIndex: undefined, refused: undefined },
+  ...{ hasZeroPoints: undefined, hasGroupIndex: undefined, refused: undefined, tiles: undefined },
   hasNarrowCodes: false,
 };

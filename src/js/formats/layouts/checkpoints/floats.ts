@@ -2,6 +2,7 @@
 // Source: compressed-tensors 0.18 (float-quantized, naive-quantized, mxfp8-quantized, nvfp4-pack-quantized,
 // mxfp4-pack-quantized), DeepSeek's weight_dequant, ModelOpt's NVFP4.
 
+import { fieldOf } from "../../../base/fields.js";
 import { decodeValues, type FileDType } from "../../dtypes.js";
 import {
   misfit,
@@ -43,7 +44,9 @@ export function scaleShapeOf(shape: readonly number[]): readonly number[] {
 const USUAL: ScaleBlock = { rows: 128, columns: 128 };
 
 /** The row of scales of a row of a weight. */
-function scaleRowOf({ rows, matrix }: ScaleBlock, row: number): number {
+function scaleRowOf(block: ScaleBlock, row: number): number {
+  const { rows } = block;
+  const matrix = fieldOf(block, "matrix");
   if (matrix === undefined) return Math.floor(row / rows);
   const each = Math.ceil(matrix / rows);
   return Math.floor(row / matrix) * each + Math.floor((row % matrix) / rows);
@@ -90,7 +93,7 @@ function matrixBlockOf(
   const [height = 1, width = 1] = scaleShape;
   if (height * width === 0) return undefined;
   const fits = (block: ScaleBlock): boolean => {
-    const first = block.first ?? 0;
+    const first = fieldOf(block, "first") ?? 0;
     const [begin, end] = scaleRowsOf(block, first, first + rows);
     return end - begin === height && Math.ceil(columns / block.columns) === width;
   };
@@ -289,7 +292,7 @@ export function rowsOf(
 ): Float32Array {
   if (block.rows === 1) return values;
   const all = new Float32Array(rows * groups);
-  const first = block.first ?? 0;
+  const first = fieldOf(block, "first") ?? 0;
   const begin = scaleRowOf(block, first);
   for (let row = 0; row < rows; row++) {
     const at = (scaleRowOf(block, first + row) - begin) * groups;

@@ -1,7 +1,7 @@
 // GPTQ and AWQ: weights as [in, out], with groups along the inputs.
 // Source: AutoGPTQ and GPTQModel, AutoAWQ.
 
-import { ownFields } from "../../../base/fields.js";
+import { recordOf } from "../../../base/fields.js";
 import {
   misfit,
   type QuantizedValues,
@@ -65,7 +65,7 @@ export function* outputsOf(
       role,
       role === "groupIndex" ? part : columnsOf(part, begin / outputs, end / outputs),
     ]);
-    yield { first: begin * inputs, parts: ownFields(Object.fromEntries(own)) as StoredParts };
+    yield { first: begin * inputs, parts: recordOf(own) };
   }
 }
 

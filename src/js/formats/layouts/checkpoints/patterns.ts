@@ -2,6 +2,7 @@
 // Source: compressed-tensors 0.18, DeepSeek's and ModelOpt's float8 and NVFP4, ComfyUI, Quark, gpt-oss, MLX, AutoGPTQ and
 // GPTQModel, AutoAWQ.
 
+import { fieldOf, recordOf } from "../../../base/fields.js";
 import type { FileDType } from "../../dtypes.js";
 import type { TensorInfo } from "../unpack.js";
 import type { QuantizationConfig } from "./config.js";
@@ -194,6 +195,8 @@ export const LAYOUT_NAMES: readonly LayoutName[] = [
   ...new Set([...PATTERNS.map(({ layout }) => layout), "awq" as const]),
 ];
 
+const MATRICES = [2];
+
 /** The names of codes, in their module, that no tensor of numbers has. */
 export const CODE_NAMES =
   /^(weight_(packed|q|int|codes)|packed_weight|dense_weights|qweight|qzeros|qvalues?|W_q|trellis|Qidxs(_\d+)?)$|_(blocks|packed)$|(^|[_:])qdata$/;
@@ -213,7 +216,9 @@ export function findQuantizedWeights(
   for (const [name, { dtype, shape }] of tensors) {
     const own: QuantizedWeight[] = [];
     for (const pattern of PATTERNS) {
-      const { layout, dtype: each, needed, optional, without, ranks = [2] } = pattern;
+      const { layout, dtype: each, needed, optional } = pattern;
+      const without = fieldOf(pattern, "without");
+      const ranks = fieldOf(pattern, "ranks") ?? MATRICES;
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
       if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
@@ -223,10 +228,11 @@ export function findQuantizedWeights(
       if (!Object.entries(needed).every(has)) continue;
       if (without !== undefined && tensors.has(module + without)) continue;
       const scaleRows = tensors.get(module + needed.scale)?.shape[0];
-      if (pattern.hasRowsInBlocks && scaleRows === shape[0]) continue;
+      if (fieldOf(pattern, "hasRowsInBlocks") && scaleRows === shape[0]) continue;
       const marked = first === "weight" ? { ...optional, marker: "comfy_quant" } : optional;
       const present = [...Object.entries(needed), ...Object.entries(marked).filter(has)];
-      const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
+      const named = present.map(([role, part]) => [role, module + part] as const);
+      const parts = recordOf(named);
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
       own.push({
         layout: isAwq ? "awq" : layout,
