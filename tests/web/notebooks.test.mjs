@@ -354,6 +354,30 @@ describe("plot_quantization_errors", () => {
     await visit.page.setViewport({ width: 1280, height: 900 });
   });
 
+  it("scrolls where numbers of 9 pixels do not fit, on a phone", async () => {
+    const { page } = visit;
+    const wide = cellSelector("quantize-and-dequantize", "cell-18");
+    await page.setViewport({ width: 390, height: 900 });
+    await typeInto(
+      page,
+      wide,
+      "let wide = torch.randn([3, 12]);\nlet wideCodes = linear_q_with_scale_and_zero_point(wide, 0.1, 0);\n" +
+        "plot_quantization_errors(wide, wideCodes, linear_dequantization(wideCodes, 0.1, 0));",
+    );
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${wide} svg.heat-map`);
+    const maps = await page.$$eval(`${wide} svg.heat-map`, (all) =>
+      all.map((map) => {
+        const { width } = map.getBoundingClientRect();
+        const scale = width / map.viewBox.baseVal.width;
+        const size = scale * Number(map.querySelector("text").getAttribute("font-size"));
+        return { size, isWider: width > map.closest(".scroll-x").clientWidth };
+      }),
+    );
+    for (const { size, isWider } of maps) assert.ok(size >= 9 && isWider, `${size}, ${isWider}`);
+    await page.setViewport({ width: 1280, height: 900 });
+  });
+
   it("writes all numbers in one size, with margins at their sides", async () => {
     const numbers = await visit.page.$$eval(`${cell} svg.heat-map text`, (texts) =>
       texts.map((text) => ({
