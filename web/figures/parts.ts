@@ -1,6 +1,7 @@
 // Helpers shared by the illustrations.
 
 import { formatNumber } from "../shell/drawing/numbers.js";
+import { factsTable } from "../shell/drawing/table.js";
 import { h, type Nested } from "../shell/drawing/tree.js";
 
 /** Widths of the built drawings in pixels; figures.css has the same. */
@@ -73,36 +74,16 @@ export function closedFacts(caption: string, columns: string[], rows: (string | 
  * @param rows  each beginning with its heading
  */
 export function facts(caption: string, columns: string[], rows: (string | number)[][]) {
-  return h(
-    "div",
-    { class: "scroll-x" },
-    h(
-      "table",
-      { class: "facts" },
-      h("caption", {}, caption),
+  return factsTable(
+    columns,
+    rows.map(([heading, ...values]) =>
       h(
-        "thead",
+        "tr",
         {},
-        h(
-          "tr",
-          {},
-          columns.map((column) => (column ? h("th", { scope: "col" }, column) : h("td", {}))),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map(([heading, ...values]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, heading),
-            values.map((value) =>
-              h("td", {}, typeof value === "number" ? formatNumber(value) : value),
-            ),
-          ),
-        ),
+        h("th", { scope: "row" }, heading),
+        values.map((value) => h("td", {}, typeof value === "number" ? formatNumber(value) : value)),
       ),
     ),
+    { caption },
   );
 }

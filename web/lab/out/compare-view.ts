@@ -2,6 +2,7 @@
 
 import type { CompareRow } from "zeropoint/models";
 import { find } from "../../shell/dom.js";
+import { factsTable } from "../../shell/drawing/table.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { connectDrop } from "../../shell/drop.js";
 import { makeScrollable } from "../../shell/scrollable.js";
@@ -89,26 +90,7 @@ export function connectCompare(
         h("strong", {}, h("bdi", {}, name)),
         `: ${text}${isCut ? ` The ${MOST_ROWS} worst are shown.` : ""}`,
       ),
-      h(
-        "div",
-        { class: "scroll-x" },
-        h(
-          "table",
-          { class: "facts" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              heads.map((title) =>
-                h("th", { scope: "col", class: title === "Type" && "is-text" }, title),
-              ),
-            ),
-          ),
-          h("tbody", {}, rows.slice(0, MOST_ROWS).map(line)),
-        ),
-      ),
+      factsTable(heads, rows.slice(0, MOST_ROWS).map(line), { texts: ["Type"] }),
       h(
         "p",
         { class: "lab-controls" },

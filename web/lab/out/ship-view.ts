@@ -2,6 +2,7 @@
 
 import { find } from "../../shell/dom.js";
 import { bytesText, nounText } from "../../shell/drawing/numbers.js";
+import { factsTable } from "../../shell/drawing/table.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import { formatText, metricWithUnit, plainNumber } from "../format.js";
@@ -216,41 +217,22 @@ function resultParts({ report, verified, inputs, names, files, answers }: any) {
       "details",
       {},
       h("summary", {}, "All tensors"),
-      h(
-        "div",
-        { class: "scroll-x" },
-        h(
-          "table",
-          { class: "facts" },
-          h(
-            "thead",
-            {},
+      factsTable(
+        ["Tensor", "Scheme", "Before", "After", "Reason"],
+        report.rows
+          .slice(0, 1000)
+          .map((row: any) =>
             h(
               "tr",
               {},
-              ["Tensor", "Scheme", "Before", "After", "Reason"].map((title) =>
-                h("th", { scope: "col", class: TEXTS.includes(title) && "is-text" }, title),
-              ),
+              h("th", { scope: "row" }, row.name),
+              h("td", { class: "is-text" }, row.scheme),
+              h("td", {}, bytesText(row.bytesBefore)),
+              h("td", {}, bytesText(row.bytesAfter)),
+              h("td", { class: "is-text" }, row.reason ?? ""),
             ),
           ),
-          h(
-            "tbody",
-            {},
-            report.rows
-              .slice(0, 1000)
-              .map((row: any) =>
-                h(
-                  "tr",
-                  {},
-                  h("th", { scope: "row" }, row.name),
-                  h("td", { class: "is-text" }, row.scheme),
-                  h("td", {}, bytesText(row.bytesBefore)),
-                  h("td", {}, bytesText(row.bytesAfter)),
-                  h("td", { class: "is-text" }, row.reason ?? ""),
-                ),
-              ),
-          ),
-        ),
+        { texts: TEXTS },
       ),
     ),
   ];

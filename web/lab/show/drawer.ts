@@ -4,6 +4,7 @@ import { axis, bars, linear, ticks } from "../../figures/chart.js";
 import { drawing } from "../../figures/parts.js";
 import { shownNumber } from "../../measure/tables.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
+import { factsTable } from "../../shell/drawing/table.js";
 import { h, type Nested, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import {
@@ -157,34 +158,16 @@ function contents(row: any, cell: Cell, width: number) {
     ),
     worstRows?.length > 0 && [
       h("h3", {}, "Rows with the largest error"),
-      h(
-        "div",
-        { class: "scroll-x" },
-        h(
-          "table",
-          { class: "facts" },
+      factsTable(
+        ["Row", "SQNR", "‖Δw‖₁", "‖Δw‖₂"],
+        worstRows.map((each: any) =>
           h(
-            "thead",
+            "tr",
             {},
-            h(
-              "tr",
-              {},
-              ["Row", "SQNR", "‖Δw‖₁", "‖Δw‖₂"].map((title) => h("th", { scope: "col" }, title)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            worstRows.map((each: any) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, each.row),
-                h("td", {}, decibelText(each.relative)),
-                h("td", {}, plainNumber(each.norm1)),
-                h("td", {}, plainNumber(each.norm2)),
-              ),
-            ),
+            h("th", { scope: "row" }, each.row),
+            h("td", {}, decibelText(each.relative)),
+            h("td", {}, plainNumber(each.norm1)),
+            h("td", {}, plainNumber(each.norm2)),
           ),
         ),
       ),

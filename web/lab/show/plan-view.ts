@@ -5,6 +5,7 @@ import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../fig
 import { drawing } from "../../figures/parts.js";
 import { find } from "../../shell/dom.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
+import { factsTable } from "../../shell/drawing/table.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { placeLabels } from "./frontier-labels.js";
 
@@ -131,32 +132,16 @@ function decibelTicks(y: ScaleLogarithmic<number, number>) {
 
 /** The circles and squares of the chart as a table. */
 const uniformTable = (uniforms: readonly Uniform[], parameters: number) =>
-  h(
-    "table",
-    { class: "facts" },
-    h(
-      "thead",
-      {},
+  factsTable(
+    ["Scheme", "File, about", "Bits per value", "SQNR"],
+    uniforms.map(({ name, bytes, error }) =>
       h(
         "tr",
         {},
-        ["Scheme", "File, about", "Bits per value", "SQNR"].map((title) =>
-          h("th", { scope: "col" }, title),
-        ),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      uniforms.map(({ name, bytes, error }) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, name),
-          h("td", {}, bytesText(bytes)),
-          h("td", {}, ((8 * bytes) / parameters).toFixed(2)),
-          h("td", {}, decibelText(error)),
-        ),
+        h("th", { scope: "row" }, name),
+        h("td", {}, bytesText(bytes)),
+        h("td", {}, ((8 * bytes) / parameters).toFixed(2)),
+        h("td", {}, decibelText(error)),
       ),
     ),
   );

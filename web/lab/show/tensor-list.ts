@@ -2,6 +2,7 @@
 
 import type { ModelTensor } from "zeropoint/models";
 import { bytesText } from "../../shell/drawing/numbers.js";
+import { factsTable } from "../../shell/drawing/table.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { shapeText } from "../format.js";
 
@@ -76,28 +77,7 @@ export function connectTensorList(details: HTMLDetailsElement, onChoose: (name: 
           h("span", { class: "tensor-count", role: "status" }),
         ),
       ),
-      toDom(
-        h(
-          "div",
-          { class: "scroll-x" },
-          h(
-            "table",
-            { class: "facts" },
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                heads.map((title) =>
-                  h("th", { scope: "col", class: title === "Type" && "is-text" }, title),
-                ),
-              ),
-            ),
-            h("tbody", {}),
-          ),
-        ),
-      ),
+      toDom(factsTable(heads, [], { texts: ["Type"] })),
     );
     draw();
   };
