@@ -107,6 +107,12 @@ describe("An importance matrix in the Model Lab", () => {
       const expected = metricText("sqnr", await outputSqnr(WEIGHT, type));
       assert.equal(cells.get(`${WEIGHT} ${type}`), `≈ → ${expected}`);
     }
+    const cut = await page.$$eval(".layer-body .is-planned", (all) => {
+      const isCut = (cell) =>
+        cell.firstChild.getBoundingClientRect().left < cell.getBoundingClientRect().left;
+      return [all.length > 0, all.filter(isCut).map(({ textContent }) => textContent)];
+    });
+    assert.deepEqual(cut, [true, []]);
     assert.match(
       await textOf(page, ".budget-text"),
       /≈ [\d.]+ dB in outputs, .* as if the inputs of a layer were uncorrelated/,

@@ -535,7 +535,12 @@ describe("The Model Lab's other files", inWholeSuite, () => {
       const stored = [...table.querySelectorAll(".layer-body .is-scheme:not(.is-unwritten)")];
       const heads = [...table.querySelectorAll(".layer-head .is-scheme")];
       const isOut = (cell) => cell.getBoundingClientRect().right > right + 0.5;
-      const isCut = (cell) => cell.scrollWidth > cell.clientWidth;
+      const isCut = (cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        const [own, all] = [range, cell].map((each) => each.getBoundingClientRect());
+        return own.left < all.left - 0.5 || own.right > all.right + 0.5;
+      };
       return {
         schemes: stored.length / table.querySelectorAll(".layer-body .layer-row").length,
         out: stored.filter(isOut).length,

@@ -36,6 +36,13 @@ const isTouched = matchMedia("(pointer: coarse)");
 /** Height of a row in pixels: --row in layer-table.css, and on a narrow screen --name-line above it. */
 const rowHeight = () => (isTouched.matches ? 44 : 34) + (isNarrow.matches ? 28 : 0);
 
+/** Whether the figures of a layer are estimates of the errors of outputs, of which the planned one has three marks. */
+function hasManyMarks({ rows }: Layer) {
+  const row = rows.values().next().value;
+  const field = row && fieldOf(row, "sqnr");
+  return field !== undefined && field !== "sqnr" && isEstimated(row, field);
+}
+
 /** Makes a cell of a row. */
 type Cell = (
   column: number,
@@ -130,7 +137,8 @@ export class LayerTable {
       this.#layers.filter(({ name }) => name.toLowerCase().includes(this.#filter)),
     );
     // Decibels are the shortest texts.
-    this.#element.classList.toggle("has-short-texts", this.#metric === "sqnr");
+    const isShort = this.#metric === "sqnr" && !this.#layers.some(hasManyMarks);
+    this.#element.classList.toggle("has-short-texts", isShort);
     this.#element.style.setProperty("--schemes", String(this.#schemes.length));
     const letters = this.#layers.map(({ shape }) => shapeText(shape).length);
     const most = letters.reduce((a, b) => Math.max(a, b), 0);
