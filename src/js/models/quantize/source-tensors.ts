@@ -1,16 +1,15 @@
 // The tensors of a model as a writer takes them: to quantize, or to copy.
 
 import { fieldOf } from "../../base/fields.js";
-import { show } from "../../base/format-value.js";
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
 import { writeJson } from "../../formats/json.js";
 import { isOfActivations, splitName } from "../../formats/layouts/checkpoints/neighbours.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { SafetensorsDocument } from "../open/document.js";
-import { type Model, type ModelTensor, weightsOf } from "../open/model.js";
+import { type ModelTensor, weightsOf } from "../open/model.js";
 import type { StoredWeight } from "../stored/weight.js";
-import { STRUCTURE_KEY } from "../structure/structure.js";
 import { type ValueSource, valueSourceOf, valuesOfFile } from "../weights/values.js";
+import { isScalar } from "./lost-metadata.js";
 import { asFloat, floatTypeOf, isReadableQuantized } from "./requantize.js";
 import type { Job } from "./types.js";
 
@@ -135,25 +134,6 @@ function withoutModules(
   if (layers.length === 0) rest.delete(QUANTIZATION_KEY);
   else rest.set(QUANTIZATION_KEY, writeJson({ ...given, layers: Object.fromEntries(layers) }));
   return rest;
-}
-
-/** Whether an entry of metadata is one text or number. */
-const isScalar = (value: unknown): boolean =>
-  ["string", "number", "boolean", "bigint"].includes(typeof value);
-
-/** Names metadata of the model that a file of another format does not have. @param isKept  whether it has a value */
-export function lostMetadata(
-  { metadata }: Model,
-  isKept: (value: unknown) => boolean = isScalar,
-): string[] {
-  const lost = [...metadata].filter(([key, value]) => key !== STRUCTURE_KEY && !isKept(value));
-  if (lost.length === 0) return [];
-  const some = lost.slice(0, 3).map(([key]) => show(key));
-  const more = lost.length > some.length ? " …" : "";
-  const entries = lost.length === 1 ? "1 entry" : `${lost.length} entries`;
-  return [
-    `${entries} of the model's metadata, for which the format has no place, left out: ${some.join(", ")}${more}`,
-  ];
 }
 
 /** All tensors for one file of another format; quantized ones as float32. */

@@ -12,9 +12,9 @@ import { documentOf, Model, type ModelTensor, weightsOf } from "../../open/model
 import { openModel } from "../../open/open.js";
 import type { FileSource } from "../../open/sources.js";
 import { parseScheme } from "../../scheme.js";
+import { lostMetadata } from "../lost-metadata.js";
 import { bytesSection } from "../output.js";
 import { isReadableQuantized, valuesTensor } from "../requantize.js";
-import { lostMetadata } from "../source-tensors.js";
 import type { Assignment, Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";

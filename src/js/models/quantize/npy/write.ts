@@ -4,11 +4,16 @@ import { rangeError } from "../../../base/errors.js";
 import { isNpyDType, npyHeader, writeNpy } from "../../../formats/npy.js";
 import { sizeOfNpz, writeNpz } from "../../../formats/npz/write.js";
 import type { WritableTensor } from "../../../formats/source.js";
+import { STRUCTURE_KEY } from "../../structure/structure.js";
 import type { Advance } from "../../weights/slabs.js";
+import { lostMetadata } from "../lost-metadata.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
-import { lostMetadata, type SourceTensor, sourceFileOf } from "../source-tensors.js";
+import { type SourceTensor, sourceFileOf } from "../source-tensors.js";
 import type { Job, OutputFile, QuantizedRow, Section, Writer } from "../types.js";
 import { convert, keep, toHalf } from "../unquantized.js";
+
+/** Whether an entry of metadata describes the tensors that `save` wrote, not the model. */
+const isStructure = (_: unknown, key: string): boolean => key === STRUCTURE_KEY;
 
 /** Writes one npz file of all tensors. */
 export const writeNpzModel: Writer = async (job) => {
@@ -24,7 +29,7 @@ export const writeNpzModel: Writer = async (job) => {
     chunks: (advance) => writeNpz(written(advance)),
   };
   const files = [job.file({ name: `${file}.npz`, size, sections: [section] })];
-  return { target: "npz", files, rows, notes: lostMetadata(job.model, () => false) };
+  return { target: "npz", files, rows, notes: lostMetadata(job.model, isStructure) };
 };
 
 /** Writes an npy file of a model's only tensor. */
@@ -49,7 +54,7 @@ export const writeNpyModel: Writer = async (job) => {
   const chunks = (advance: Advance) => writeNpy(written(advance));
   const sections = [{ byteLength: size, inputBytes, chunks }];
   const files: OutputFile[] = [job.file({ name: `${file}.npy`, size, sections })];
-  return { target: "npy", files, rows, notes: lostMetadata(job.model, () => false) };
+  return { target: "npy", files, rows, notes: lostMetadata(job.model, isStructure) };
 };
 
 /** The arrays to write. */

@@ -19,16 +19,11 @@ import { type Advance, HeldParams, isReadTwice } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
 import { partOfValues, type ValueSource } from "../../weights/values.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
+import { lostMetadata } from "../lost-metadata.js";
 import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
 import { asFloat, floatTypeOf, LEFT_OUT } from "../requantize.js";
-import {
-  lostMetadata,
-  type SourceFile,
-  type SourceTensor,
-  shardsOf,
-  sourceFileOf,
-} from "../source-tensors.js";
+import { type SourceFile, type SourceTensor, shardsOf, sourceFileOf } from "../source-tensors.js";
 import type {
   Assignment,
   FileParts,
