@@ -102,7 +102,7 @@ function line({ name, shape, weight, weights, input, areLabels, problem }: Taken
   const use = weight
     ? `inputs of ${weight}: errors of its outputs are shown`
     : weights
-      ? `importance of the inputs of ${nounText(weights.length, "weight")}: errors of their outputs are estimated from it, and GGUF files are rounded by it`
+      ? `importance of the inputs of ${nounText(weights.length, "weight")}: errors of their outputs are estimated from it. GGUF files are rounded by it, the table has errors of rounding without it`
       : areLabels
         ? "right classes of the inputs, for the accuracy of both models"
         : "input of the model, for running both models";
