@@ -39,7 +39,7 @@ export interface ConnectOptions<Entry extends EntryName = EntryName> extends Ini
  *
  * A call copies arrays of up to 4 KiB. Larger ones are copied when its message is posted, and those of more than
  * 1 MiB in parts as the worker needs them: leave them as they are until the promise settles. Messages of many calls
- * are posted in turns of the event loop, so that this thread is never kept for more than 16 ms; rows that `plan`, `frontier`
+ * are posted in turns of the event loop, so that this thread is seldom kept for more than 16 ms; rows that `plan`, `frontier`
  * and `storedRows` take go over 128 at a time, as do long lists of results. Arrays in a
  * `SharedArrayBuffer` are not copied.
  *
