@@ -1,5 +1,6 @@
 // Numbers of the lab as text.
 
+import type { AnalysisRow } from "zeropoint/models";
 import { bytesText, nounText } from "../shell/drawing/numbers.js";
 
 /** Names of formats that are not written as the package writes them. */
@@ -23,17 +24,23 @@ export const METRICS = {
 export type Metric = keyof typeof METRICS;
 
 /** Fields of a row of the analysis for the errors of outputs. */
-const OUTPUT_FIELDS = { sqnr: "outputSqnr", mse: "outputMse" };
+const OUTPUT_FIELDS = { sqnr: "outputSqnr", mse: "outputMse" } as const;
+
+type Field = Metric | (typeof OUTPUT_FIELDS)[keyof typeof OUTPUT_FIELDS];
 
 /** The field of a row that a metric shows: that of outputs, if the analysis had inputs of the layer. */
-export const fieldOf = (row: any, metric: Metric): string =>
+export const fieldOf = (row: AnalysisRow, metric: Metric): Field =>
   (row.shows === "outputs" && OUTPUT_FIELDS[metric as "sqnr"]) || metric;
+
+/** The figure of a row that a metric shows. */
+export const figureOf = (row: AnalysisRow, metric: Metric): number =>
+  row[fieldOf(row, metric)] ?? Number.NaN;
 
 /**
  * Whether a field of a row is an estimate: of a sample of the weight, or of outputs from the mean squares of inputs,
  * which count different inputs as uncorrelated.
  */
-export const isEstimated = (row: any, field: string) =>
+export const isEstimated = (row: AnalysisRow, field: string) =>
   Boolean(row.isEstimate) || (field.startsWith("output") && row.moments === "diagonal");
 
 export function metricText(metric: Metric, value: number) {

@@ -1,6 +1,7 @@
 // The Model Lab: opens a model file, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
+import type { AnalysisRow, Plan } from "zeropoint/models";
 import { find } from "../shell/dom.js";
 import { nounText } from "../shell/drawing/numbers.js";
 import { toDom } from "../shell/drawing/tree.js";
@@ -61,7 +62,7 @@ class Lab {
   #state = fromLink(location.hash, Object.keys(METRICS));
   #header: Header | undefined;
   #layers = new Layers([]);
-  #plan: any;
+  #plan: Plan | undefined;
   /** Changes with each choice that a plan depends on. */
   #planning = Symbol();
   /** Files that the writer makes of the plan. */
@@ -336,18 +337,17 @@ class Lab {
   }
 
   #drawStrip() {
+    const schemes = this.#plan?.schemes ?? {};
     const bytesAfter = new Map(
-      this.#plan
-        ? this.#layers.rows
-            .filter(({ name, scheme }) => this.#plan.schemes[name] === scheme)
-            .map(({ name, bytes }) => [name, bytes])
-        : [],
+      this.#layers.rows
+        .filter(({ name, scheme }) => schemes[name] === scheme)
+        .map(({ name, bytes }) => [name, bytes]),
     );
     const tensors = (this.#header?.tensors ?? []).map(({ name, byteLength }) => ({
       name,
       byteLength,
       bytesAfter: bytesAfter.get(name),
-      isKept: this.#plan?.schemes[name] === "keep",
+      isKept: schemes[name] === "keep",
     }));
     drawStrip(find(this.#root, ".lab-strip"), tensors, (name) => this.#table.show(name));
   }
@@ -401,7 +401,7 @@ class Lab {
   }
 
   /** Takes a row of the analysis, and draws a few times a second. */
-  #take(row: any) {
+  #take(row: AnalysisRow) {
     this.#layers.take(row);
     if (this.#isDrawing) return;
     this.#isDrawing = true;
@@ -497,7 +497,7 @@ class Lab {
       });
       if (header === undefined || header !== this.#header || !isLast()) return;
       this.#files = files;
-      const fileBytes = files.reduce((sum: number, { size }: any) => sum + size, 0);
+      const fileBytes = files.reduce((sum, { size }) => sum + size, 0);
       this.#plan = { ...plan, fileBytes, isFileExact: true };
       this.#fail("");
       this.#planView.show({ ...plan, estimate, budget }, files, header.size);

@@ -1,30 +1,32 @@
 // The rows of an analysis as the page holds them: estimates first, which exact rows replace.
 
+import type { AnalysisRow } from "zeropoint/models";
+
 /** A tensor that is analyzed. */
 export interface Layer {
   name: string;
   shape: readonly number[];
   byteLength: number;
   /** Rows of the analysis by scheme. */
-  rows: Map<string, any>;
+  rows: Map<string, AnalysisRow>;
   /** Scheme of the plan. */
-  planned?: string;
+  planned?: string | undefined;
   isPinned?: boolean;
 }
 
 export class Layers {
   #layers = new Map<string, Layer>();
-  #rows = new Map<string, any>();
+  #rows = new Map<string, AnalysisRow>();
   #schemes = new Set<string>();
   #sizes: Map<string, number>;
 
   /** @param tensors  of the header */
-  constructor(tensors: readonly any[]) {
+  constructor(tensors: readonly { name: string; byteLength: number }[]) {
     this.#sizes = new Map(tensors.map(({ name, byteLength }) => [name, byteLength]));
   }
 
   /** Takes a row; one of the same tensor and scheme is replaced. */
-  take(row: any) {
+  take(row: AnalysisRow) {
     const { name, scheme, shape } = row;
     this.#rows.set(JSON.stringify([name, scheme]), row);
     if (scheme === "keep") {
@@ -58,7 +60,7 @@ export class Layers {
   }
 
   /** All rows, of weights that are kept as well. */
-  get rows(): any[] {
+  get rows(): AnalysisRow[] {
     return [...this.#rows.values()];
   }
 

@@ -1,11 +1,13 @@
 // Why the plan gives a layer its scheme, and which tensors stay as they are.
 
+import type { AnalysisRow } from "zeropoint/models";
 import { bytesText } from "../shell/drawing/numbers.js";
-import { fieldOf } from "./format.js";
+import { figureOf } from "./format.js";
 import type { Layer } from "./layers.js";
 
 /** Relative error of a row: of its outputs where it has one. */
-const errorOf = (row: any) => (row.shows === "outputs" ? row.outputRelative : row.relative);
+const errorOf = (row: AnalysisRow) =>
+  (row.shows === "outputs" ? row.outputRelative : undefined) ?? row.relative;
 
 /** Rows of a layer that the target stores, of which none is both smaller and more exact, the smallest first. */
 function efficientRows({ rows }: Layer) {
@@ -20,8 +22,8 @@ function efficientRows({ rows }: Layer) {
 }
 
 /** A difference of two signal-to-noise ratios. */
-function gainText(worse: any, better: any) {
-  const gain = better[fieldOf(better, "sqnr")] - worse[fieldOf(worse, "sqnr")];
+function gainText(worse: AnalysisRow, better: AnalysisRow) {
+  const gain = figureOf(better, "sqnr") - figureOf(worse, "sqnr");
   return Number.isFinite(gain) ? `${gain.toFixed(1)} dB` : "its whole error";
 }
 

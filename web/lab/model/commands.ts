@@ -1,5 +1,6 @@
 // What the lab asks of the library: a file's header, rows of its analysis, frontiers and plans.
 
+import type { AnalysisRow } from "zeropoint/models";
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
 import type { Uniform } from "../show/plan-view.js";
@@ -32,7 +33,7 @@ export async function open(given: Given) {
     name: mainOf(given).name,
     size: parts.reduce((sum, size) => sum + size, 0),
     format: await format,
-    metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)]),
+    metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)] as const),
     tensors: [...all.values()],
     inputs: await inputs,
   };
@@ -50,7 +51,7 @@ const SAMPLE = 2 ** 15;
 export async function analyzeAll(
   { names, format, target }: { names?: string[] | undefined; format: any; target: string },
   run: Run,
-  { onRow, onSampled }: { onRow: (row: any) => void; onSampled: () => void },
+  { onRow, onSampled }: { onRow: (row: AnalysisRow) => void; onSampled: () => void },
 ) {
   const { signal, pause, onProgress } = run;
   const zp = await library();
@@ -70,7 +71,7 @@ export async function analyzeAll(
       },
     };
     /** Rows of the weight that comes: they replace those of the sample when all are there. */
-    let fresh: any[] = [];
+    let fresh: AnalysisRow[] = [];
     const keep = () => fresh.length > 0 && rows.set(fresh[0].name, fresh);
     for await (const each of zp.analyze(opened(), options)) {
       const row = withMoments(each);

@@ -10,7 +10,7 @@ export type { ModelHandle };
 let model: ModelHandle | undefined;
 
 /** Rows of the analysis by tensor. */
-export const rows = new Map<string, any[]>();
+export const rows = new Map<string, AnalysisRow[]>();
 
 /** Moments of the inputs of weights by their names. */
 export const activations = new Map<string, any>();

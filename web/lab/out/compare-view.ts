@@ -7,6 +7,7 @@ import { h, toDom } from "../../shell/drawing/tree.js";
 import { connectDrop } from "../../shell/drop.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import { metricText, plainNumber, shapeText } from "../format.js";
+import type { Header } from "../model/commands.js";
 import { compareWith } from "../model/compare.js";
 import type { Given } from "../model/files.js";
 import { stemOf } from "../names.js";
@@ -44,7 +45,7 @@ export function connectCompare(
     announce,
     onChoice,
   }: {
-    current: () => any;
+    current: () => Header | undefined;
     announce: (message: string) => void;
     onChoice: (address: string | undefined) => void;
   },
@@ -110,9 +111,10 @@ export function connectCompare(
 
   result.addEventListener("click", ({ target }) => {
     const kind = (target as Element).closest("[data-compared]")?.getAttribute("data-compared");
-    if (!kind || !compared) return;
-    const base = `${stemOf(current().name)}-${stemOf(compared.name)}-comparison`;
-    const title = `${compared.name} beside ${current().name}`;
+    const header = current();
+    if (!kind || !compared || !header) return;
+    const base = `${stemOf(header.name)}-${stemOf(compared.name)}-comparison`;
+    const title = `${compared.name} beside ${header.name}`;
     const { rows } = compared;
     if (kind === "json") save(`${base}.json`, "application/json", toJson(rows));
     else if (kind === "csv") save(`${base}.csv`, "text/csv", toCsv(rows, COMPARED));

@@ -1,8 +1,10 @@
 // Reports to download, and the same job for the command line.
 
+import type { AnalysisRow, Plan } from "zeropoint/models";
 import { find } from "../../shell/dom.js";
 import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
+import type { Header } from "../model/commands.js";
 import { stemOf } from "../names.js";
 import { commandLine, save, toCsv, toHtmlPage, toJson } from "./report.js";
 
@@ -13,9 +15,9 @@ export function connectReport(
     current,
   }: {
     current: () => {
-      header: any;
-      rows: any[];
-      plan: any;
+      header: Header | undefined;
+      rows: AnalysisRow[];
+      plan: Plan | undefined;
       count: number;
       budget: number | undefined;
       pins: Record<string, string>;

@@ -1,11 +1,13 @@
 // Writes the quantized file: to a place the reader chooses, or through the browser's private file system.
 
+import type { Plan } from "zeropoint/models";
 import { find } from "../../shell/dom.js";
 import { bytesText, nounText } from "../../shell/drawing/numbers.js";
 import { factsTable } from "../../shell/drawing/table.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 import { formatText, metricWithUnit, plainNumber } from "../format.js";
+import type { Header } from "../model/commands.js";
 import { outputName } from "../names.js";
 import { createProgress, type Run } from "../show/progress.js";
 
@@ -31,7 +33,7 @@ const TEXTS = ["Scheme", "Reason"];
 interface ShipContext {
   write: (argument: any, run: Run) => Promise<any>;
   /** count: of files to write. */
-  current: () => { header: any; plan: any; count: number };
+  current: () => { header: Header | undefined; plan: Plan | undefined; count: number };
   /** Called when another output is chosen. */
   onChoice: (choice: { format: string; target: string }) => void;
   /** Called before a file is written. */
@@ -83,7 +85,7 @@ export function connectShip(
   const written = find(parent, ".lab-written");
 
   const outputFormat = () => {
-    const own = current().header?.format;
+    const own = current().header?.format ?? "";
     return format.value || (own in TARGETS ? own : "safetensors");
   };
   const showTargets = () => {

@@ -8,7 +8,15 @@ import {
 } from "@tanstack/virtual-core";
 import { find } from "../../shell/dom.js";
 import { h, type Nested, type Tree, toDom } from "../../shell/drawing/tree.js";
-import { fieldOf, isEstimated, METRICS, type Metric, metricText, shapeText } from "../format.js";
+import {
+  fieldOf,
+  figureOf,
+  isEstimated,
+  METRICS,
+  type Metric,
+  metricText,
+  shapeText,
+} from "../format.js";
 import type { Layer } from "../layers.js";
 
 /** The content of a layer's own column. */
@@ -39,8 +47,9 @@ const rowHeight = () => (isTouched.matches ? 44 : 34) + (isNarrow.matches ? 28 :
 /** Whether the figures of a layer are estimates of the errors of outputs, of which the planned one has three marks. */
 function hasManyMarks({ rows }: Layer) {
   const row = rows.values().next().value;
-  const field = row && fieldOf(row, "sqnr");
-  return field !== undefined && field !== "sqnr" && isEstimated(row, field);
+  if (!row) return false;
+  const field = fieldOf(row, "sqnr");
+  return field !== "sqnr" && isEstimated(row, field);
 }
 
 /** Makes a cell of a row. */
@@ -187,7 +196,7 @@ export class LayerTable {
       if (column === "shape") return layer.byteLength;
       if (column === "plan") return layer.planned ?? "";
       const row = layer.rows.get(column);
-      return row?.[fieldOf(row, this.#metric)] ?? missing;
+      return row ? figureOf(row, this.#metric) : missing;
     };
     return [...layers].sort((a, b) => {
       const [left, right] = [keyOf(a), keyOf(b)];
@@ -285,13 +294,13 @@ export class LayerTable {
     const field = fieldOf(row, this.#metric);
     const isOutput = field !== this.#metric;
     const isEstimate = isEstimated(row, field);
-    const text = metricText(this.#metric, row[field]);
+    const text = metricText(this.#metric, figureOf(row, this.#metric));
     const marks = `${isPlanned ? "● " : ""}${isEstimate ? "≈ " : ""}${isOutput ? "→ " : ""}`;
     const kind = `${isEstimate ? "estimated " : ""}${isOutput ? "output " : ""}`;
     const isUnwritten = row.isWritten === false;
     const state = isPlanned ? ", in the plan" : isUnwritten ? ", not stored by the output" : "";
     const label = `${scheme}: ${kind}${text}${state}`;
-    const decibels = row[fieldOf(row, "sqnr")];
+    const decibels = figureOf(row, "sqnr");
     const level = Math.max(0, Math.min(1, (40 - decibels) / 40));
     return cell(
       column,

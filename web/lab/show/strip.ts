@@ -7,7 +7,12 @@ const WIDTH = 1000;
 /** Bars narrower than this, in thousandths of the strip, are joined with their neighbours. */
 const NARROWEST = 1.5;
 
-type StripTensor = { name: string; byteLength: number; bytesAfter?: number; isKept: boolean };
+type StripTensor = {
+  name: string;
+  byteLength: number;
+  bytesAfter?: number | undefined;
+  isKept: boolean;
+};
 
 /** Groups of neighbours that are wide enough to be seen. */
 export function groupBars(tensors: readonly StripTensor[]) {
