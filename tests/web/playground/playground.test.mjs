@@ -284,13 +284,13 @@ describe("A long text", () => {
     const field = await page.evaluate((count) => {
       delete document.querySelector(".play").dataset.complete;
       document.querySelector(".play-paste").open = true;
+      const data = Array.from({ length: count }, (_, i) => i / 8).join("\n");
       const clipboardData = new DataTransfer();
-      clipboardData.setData(
-        "text/plain",
-        Array.from({ length: count }, (_, i) => i / 8).join("\n"),
-      );
+      clipboardData.setData("text/plain", data);
       const text = document.querySelector("#play-text");
-      const options = { clipboardData, bubbles: true, cancelable: true };
+      // Firefox takes no clipboardData from a script, but data with its type.
+      const forFirefox = { dataType: "text/plain", data };
+      const options = { clipboardData, ...forFirefox, bubbles: true, cancelable: true };
       const wasLeft = text.dispatchEvent(new ClipboardEvent("paste", options));
       return { wasLeft, value: text.value };
     }, rows);
