@@ -48,7 +48,7 @@ export function connectConsole(console: any, print: Tell): () => void {
     print(`${label}: ${count}`);
   });
   also(["countReset"], (label = "default") => counts.delete(String(label)));
-  // Those that are not shown on the page reach the browser's console as well.
+  // The page shows nothing of these methods: they reach the browser's console alone, within the same limit.
   const rest = ["dirxml", "context", "profile", "profileEnd", "timeStamp"];
   also(
     rest.filter((method) => typeof console[method] === "function"),

@@ -27,9 +27,9 @@ export function serveCalls(
       const transfer = moved.get(Object(result)) ?? [];
       postMessage({ id, result }, { transfer });
     } catch (error) {
-      // With what an error has beside its message: the line of a text that cannot be read.
-      const { name, message } = error as Error;
-      postMessage({ id, error: { ...(error as Error), name, message: String(message) } });
+      // Fields by name: others may be of a kind that no message has, and the call would never be answered.
+      const { name, message, line, column } = error as Error & { line?: number; column?: number };
+      postMessage({ id, error: { name, message: String(message), line, column } });
     } finally {
       running.delete(id);
     }
