@@ -48,7 +48,7 @@ function importsIn(room) {
   const own = new URL(`../../${room}/`, import.meta.url);
   return readdirSync(own, { recursive: true })
     .map((file) => file.replaceAll("\\", "/"))
-    .filter((file) => /\.(ts|js)$/.test(file))
+    .filter((file) => /\.(tsx?|js)$/.test(file))
     .flatMap((file) =>
       [
         ...readFileSync(new URL(file, own), "utf8").matchAll(/(?:from|import\() ?"(\.[^"]+)\.js"/g),

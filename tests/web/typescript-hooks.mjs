@@ -7,8 +7,9 @@ import { transformSync } from "esbuild";
 /** The address of the TypeScript file that a specifier such as "./a.js" means, if there is one. */
 function sourceOf(specifier, parent) {
   if (!/^(\.|file:).*\.js$/.test(specifier)) return undefined;
-  const url = new URL(specifier.replace(/\.js$/, ".ts"), parent);
-  return existsSync(url) ? url.href : undefined;
+  return [".ts", ".tsx"]
+    .map((ending) => new URL(specifier.replace(/\.js$/, ending), parent))
+    .find((url) => existsSync(url))?.href;
 }
 
 export function resolve(specifier, context, next) {
@@ -17,9 +18,16 @@ export function resolve(specifier, context, next) {
 }
 
 export function load(url, context, next) {
-  if (!url.endsWith(".ts")) return next(url, context);
+  const loader = /\.(tsx?)$/.exec(url)?.[1];
+  if (!loader) return next(url, context);
   const sourcefile = fileURLToPath(url);
   const text = readFileSync(sourcefile, "utf8");
-  const { code } = transformSync(text, { loader: "ts", sourcefile, sourcemap: "inline" });
+  const { code } = transformSync(text, {
+    loader,
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    sourcefile,
+    sourcemap: "inline",
+  });
   return { format: "module", source: code, shortCircuit: true };
 }
