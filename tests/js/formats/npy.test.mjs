@@ -168,6 +168,80 @@ describe("readNpz", () => {
     });
   });
 
+  it("opens the other members where one is damaged, and names the damage", async () => {
+    const data = new Uint8Array(64).fill(5);
+    const names = ["a", "b", "c"];
+    const tensors = names.map((name) => {
+      return { name, dtype: "uint8", shape: [64], bytes: () => [data] };
+    });
+    /** Offsets of the entries of the directory, and of the local headers. */
+    const entriesOf = (bytes, signature) => {
+      const view = new DataView(bytes.buffer);
+      const found = [];
+      for (let at = 0; at < bytes.length - 4; at++)
+        if (view.getUint32(at, true) === signature) found.push(at);
+      return found;
+    };
+    const dataOf = (view, local) =>
+      local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+    const damages = {
+      "a local header of other bytes": (view, central, local) => view.setUint8(local + 1, 0),
+      "a header of an array of other bytes": (view, central, local) =>
+        view.setUint8(dataOf(view, local), 0),
+      "deflated data of other bytes": (view, central, local) => {
+        view.setUint16(central + 10, 8, true);
+        view.setUint8(dataOf(view, local), 255);
+      },
+      "an offset behind the directory": (view, central) =>
+        view.setUint32(central + 42, central, true),
+      "an offset in the data of another member": (view, central, local) =>
+        view.setUint32(central + 42, local - 3, true),
+      "data that reach into the next member": (view, central) => {
+        view.setUint32(central + 20, 250, true);
+        view.setUint32(central + 24, 250, true);
+      },
+      "data that reach into the directory": (view, central) => {
+        view.setUint32(central + 20, 5000, true);
+        view.setUint32(central + 24, 5000, true);
+      },
+      "stored data of another size": (view, central) => view.setUint32(central + 24, 9, true),
+      "fewer bytes than its header tells": (view, central) => {
+        view.setUint32(central + 20, 140, true);
+        view.setUint32(central + 24, 140, true);
+      },
+    };
+    for (const [title, damage] of Object.entries(damages)) {
+      const bytes = await collect(writeNpz(tensors));
+      const view = new DataView(bytes.buffer);
+      damage(view, entriesOf(bytes, 0x02014b50)[1], entriesOf(bytes, 0x04034b50)[1]);
+      const found = await readNpz(bytesSource(bytes));
+      assert.deepEqual([...found.tensors.keys()], ["a", "c"], title);
+      assert.match(found.unreadable.get("b"), /^damaged: at byte \d+: expected .*, found /, title);
+      for (const tensor of found.tensors.values())
+        assert.deepEqual(await collect(tensor.bytes()), data, title);
+    }
+  });
+
+  it("lists encrypted members and those of one name, and refuses a file of these alone", async () => {
+    const tensorOf = (name) => {
+      return { name, dtype: "uint8", shape: [1], bytes: () => [Uint8Array.of(7)] };
+    };
+    const change = async (names, byte, value) => {
+      const bytes = await collect(writeNpz(names.map(tensorOf)));
+      const text = String.fromCharCode(...bytes);
+      bytes[text.lastIndexOf("PK\x01\x02") + byte] = value;
+      return readNpz(bytesSource(bytes));
+    };
+    const encrypted = await change(["a", "b"], 8, 1);
+    assert.deepEqual([...encrypted.tensors.keys()], ["a"]);
+    assert.deepEqual([...encrypted.unreadable], [["b", "of encrypted data"]]);
+    await assert.rejects(change(["b"], 8, 1), { code: "ZP_UNSUPPORTED_FILE" });
+    const twice = await change(["a", "b", "c"], 46, "b".charCodeAt(0));
+    assert.deepEqual([...twice.tensors.keys()], ["a"]);
+    assert.deepEqual([...twice.unreadable], [["b", "the name of several members"]]);
+    await assert.rejects(change(["b", "c"], 46, "b".charCodeAt(0)), { code: "ZP_INVALID_FILE" });
+  });
+
   it("compares the checksum when a tensor is read to its end", async () => {
     const data = new Uint8Array(64).fill(5);
     const tensor = { name: "a", dtype: "uint8", shape: [64], bytes: () => [data] };

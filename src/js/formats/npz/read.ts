@@ -36,6 +36,7 @@ interface Member {
   readonly at: number;
   readonly offset: number;
   readonly method: number;
+  readonly isEncrypted: boolean;
   readonly crc: number;
   readonly compressed: number;
   readonly size: number;
@@ -103,13 +104,14 @@ export interface Npz {
 
 /**
  * Reads the directory of an npz file and the headers of its members. Members of text, objects, dates and records, those
- * of other methods than deflate, and files other than .npy, are listed as unreadable.
+ * of other methods than deflate, damaged, encrypted and overlapping ones, those of one name, and files other than .npy,
+ * are listed as unreadable.
  * @param where  the called function, for messages
  * @param budget  bounds the memory of the directory, and the bytes by which members are larger than 16 times what the
  * archive holds of them
- * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, archives of other files alone, overlapping members and two of one name;
- * `ZP_UNSUPPORTED_FILE` for encryption and, if no member is read, for other methods than deflate, and dtypes as in `readNpy`. Checksums are compared
- * when a tensor is read to its end
+ * @throws {RangeError} `ZP_INVALID_FILE` for damaged directories and archives of other files alone. If no member is read, the error of the
+ * first: `ZP_INVALID_FILE` for a damaged one, `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and
+ * dtypes as in `readNpy`. Checksums are compared when a tensor is read to its end
  */
 export async function readNpz(
   given: Source,
@@ -139,11 +141,13 @@ export async function readNpz(
       continue;
     }
     const name = tensorName(member);
-    if (tensors.has(name) || unreadable.has(name))
-      throw archive.fail(member.at, "every member once", JSON.stringify(name));
-    if (!(found instanceof Error)) tensors.set(name, found);
+    if (tensors.has(name) || unreadable.has(name)) {
+      refusal ??= archive.fail(member.at, "every member once", JSON.stringify(name));
+      tensors.delete(name);
+      unreadable.set(name, "the name of several members");
+    } else if (!(found instanceof Error)) tensors.set(name, found);
     else {
-      unreadable.set(name, `of ${found.found}`);
+      unreadable.set(name, reasonOf(found));
       refusal ??= found;
     }
   }
@@ -151,11 +155,17 @@ export async function readNpz(
   return { format: "npz", metadata: new Map(), tensors, unreadable };
 }
 
+/** Why a member is not read: its type or method, or its damage. */
+const reasonOf = ({ code, offset, expected, found }: FileError): string =>
+  code === "ZP_UNSUPPORTED_FILE"
+    ? `of ${found}`
+    : `damaged: at byte ${offset}: expected ${expected}, found ${found}`;
+
 const tensorName = ({ name }: Member): string => name.slice(0, -4);
 
 /**
  * Opens the arrays of an archive in the order in which they lie in it.
- * @returns tensors, and the errors of those whose dtype is not read
+ * @returns tensors, and the errors of those that are damaged, or whose dtype is not read
  */
 async function openMembers(
   archive: Archive,
@@ -163,38 +173,59 @@ async function openMembers(
   directory: number,
 ): Promise<Map<Member, FileTensor | FileError>> {
   const opened = new Map<Member, FileTensor | FileError>();
-  let covered = 0;
+  const found: { readonly member: Member; readonly start: number }[] = [];
   for (const member of [...members].sort((a, b) => a.offset - b.offset)) {
-    const start = await dataStart(archive, member, directory);
-    if (member.offset < covered) {
-      throw archive.fail(member.at, `a member at byte ${covered} or later`, member.offset);
-    }
-    covered = start + member.compressed;
-    if (!member.name.endsWith(".npy")) continue;
+    const start = await errorOrValue(dataStart(archive, member, directory));
+    if (typeof start === "number") found.push({ member, start });
+    else if (isArray(member)) opened.set(member, start);
+  }
+  for (const [i, { member, start }] of found.entries()) {
+    if (!isArray(member)) continue;
     archive.spend(member.at, 1000 + 2 * member.name.length);
-    const tensor = await openMember(archive, member, start).catch((error: FileError) => {
-      if (error.code !== "ZP_UNSUPPORTED_FILE") throw error;
-      return error;
-    });
-    opened.set(member, tensor);
+    const end = found.at(i + 1)?.member.offset ?? directory;
+    opened.set(member, await errorOrValue(openMember(archive, member, start, end)));
   }
   return opened;
 }
 
-async function openMember(archive: Archive, member: Member, start: number): Promise<FileTensor> {
+const isArray = ({ name }: Member): boolean => name.endsWith(".npy");
+
+/** A result, or the error of a file that is damaged or not supported. @throws other errors */
+const errorOrValue = <T>(result: Promise<T>): Promise<T | FileError> =>
+  result.catch((error: FileError) => {
+    if (error.code === "ZP_UNSUPPORTED_FILE" || error.code === "ZP_INVALID_FILE") return error;
+    throw error;
+  });
+
+/** @param end  where the next member begins */
+async function openMember(
+  archive: Archive,
+  member: Member,
+  start: number,
+  end: number,
+): Promise<FileTensor> {
   const { where, source } = archive;
-  const { method } = member;
+  const { method, at, compressed, size } = member;
+  if (start + compressed > end) {
+    throw archive.fail(at + 20, `at most ${end - start} bytes of data`, compressed);
+  }
+  if (member.isEncrypted) {
+    throw archive.unsupported(at + 8, "members without encryption", "encrypted data");
+  }
   if (method !== STORED && method !== DEFLATED) {
     const found = `compression method ${method}`;
-    throw archive.unsupported(member.at + 10, "method 0 (stored) or 8 (deflated)", found);
+    throw archive.unsupported(at + 10, "method 0 (stored) or 8 (deflated)", found);
   }
   const isStored = method === STORED;
+  if (isStored && compressed !== size) {
+    throw archive.fail(at + 20, `${size} stored bytes`, compressed);
+  }
   const whole = {
-    size: member.size,
-    read: (at: number, length: number) =>
+    size,
+    read: (first: number, length: number) =>
       isStored
-        ? archive.read(start + at, length)
-        : firstBytes(archive, member, start, at + length).then((bytes) => bytes.subarray(at)),
+        ? archive.read(start + first, length)
+        : firstBytes(archive, member, start, first + length).then((all) => all.subarray(first)),
   };
   const reader = new HeaderReader(`${where}: ${show(member.name)}`, whole);
   const header = await reader.run(() => parseNpyHeader(reader));
@@ -272,22 +303,18 @@ function parseDirectory(
     const extraEnd = nameEnd + view.getUint16(at + 30, true);
     const next = extraEnd + view.getUint16(at + 32, true);
     if (next > bytes.length) throw archive.fail(offset, "an entry within the directory", next);
-    const flags = view.getUint16(at + 8, true);
+    const isEncrypted = (view.getUint16(at + 8, true) & 1) !== 0;
     const method = view.getUint16(at + 10, true);
-    if ((flags & 1) !== 0)
-      throw archive.unsupported(offset + 8, "members without encryption", flags);
     const nameBytes = bytes.subarray(at + 46, nameEnd);
     const name = decodeText(nameBytes) ?? new TextDecoder("latin1").decode(nameBytes);
     archive.spend(offset, 300 + 2 * name.length);
     const sizes = [24, 20, 42].map((field) => view.getUint32(at + field, true));
     readZip64(archive, view, nameEnd, extraEnd, start, sizes);
     const [uncompressed, compressed, local] = sizes;
-    if (method === STORED && compressed !== uncompressed) {
-      throw archive.fail(offset + 20, `${uncompressed} stored bytes`, compressed);
-    }
     archive.spend(offset, Math.max(0, uncompressed - MOST_HONEST * compressed));
     const crc = view.getUint32(at + 16, true);
-    members.push({ name, at: offset, offset: local, method, crc, compressed, size: uncompressed });
+    const form = { method, isEncrypted, crc, compressed, size: uncompressed };
+    members.push({ name, at: offset, offset: local, ...form });
     at = next;
   }
   return members;
@@ -317,7 +344,7 @@ function readZip64(
 
 /** Where the bytes of a member start. */
 async function dataStart(archive: Archive, member: Member, directory: number): Promise<number> {
-  const { offset, at, compressed } = member;
+  const { offset, at } = member;
   if (offset + 30 > directory) {
     throw archive.fail(at + 42, `a local header before byte ${directory}`, offset);
   }
@@ -326,9 +353,6 @@ async function dataStart(archive: Archive, member: Member, directory: number): P
   if (view.getUint32(0, true) !== LOCAL)
     throw archive.fail(offset, "a local header", "other bytes");
   const start = offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
-  if (start + compressed > directory) {
-    throw archive.fail(at + 20, `at most ${directory - start} bytes of data`, compressed);
-  }
   return start;
 }
 
