@@ -8,13 +8,18 @@ function update(box: Element) {
   else box.removeAttribute("tabindex");
 }
 
-/** Makes every box in here that can scroll focusable exactly while it does. Code of cells and exercises always is. */
-export function makeScrollable(parent: ParentNode) {
+/** Makes a box focusable exactly while it can scroll; a component's ref, which is null in the end. */
+export function keepReachable(box: Element | null) {
   observer ??= new ResizeObserver((entries) => {
     for (const { target } of entries) update(target);
   });
+  if (box) observer.observe(box);
+}
+
+/** Makes every box in here that can scroll focusable exactly while it does. Code of cells and exercises always is. */
+export function makeScrollable(parent: ParentNode) {
   for (const box of parent.querySelectorAll(
     "pre:not(.cell-code > pre, .exercise-code > pre, .cell-torch > pre), .scroll-x",
   ))
-    observer.observe(box);
+    keepReachable(box);
 }
