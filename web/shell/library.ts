@@ -11,13 +11,20 @@ let connecting: Promise<Library> | undefined;
 
 /** The connection, which starts with the first call. */
 export function library(): Promise<Library> {
-  connecting ??= connect({
-    entries: ["models", "torch"],
-    wasm: coreModule,
-    worker: () => new Worker(scriptUrl(workerUrl), { type: "module", name: "library" }) as any,
-  });
+  connecting ??= connectLibrary("library");
   connecting.catch(() => {
     connecting = undefined;
   });
   return connecting;
 }
+
+/**
+ * A connection of its own. Dispose of it, which ends its worker.
+ * @param name  of the worker
+ */
+export const connectLibrary = (name: string): Promise<Library> =>
+  connect({
+    entries: ["models", "torch"],
+    wasm: coreModule,
+    worker: () => new Worker(scriptUrl(workerUrl), { type: "module", name }) as any,
+  });

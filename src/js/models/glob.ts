@@ -31,6 +31,14 @@ export function parseGlob(where: string, argument: string, given: unknown): Glob
   const refuse = (wanted: string): Error =>
     rangeError("ZP_INVALID_OPTION", where, `${argument} must ${wanted}, got ${show(given)}`);
   if (given.length > MAX_LENGTH) throw refuse(`have at most ${MAX_LENGTH} characters`);
+  // A name alone, of which lists have thousands.
+  if (!/[*?{}]/.test(given)) {
+    return {
+      pattern: given,
+      matches: (name) => name === given,
+      key: (name) => (name === given ? "" : undefined),
+    };
+  }
   const program: Step[] = [];
   /** Of every open brace: the jumps from the ends of its alternatives, and the split before the last one. */
   const braces: { jumps: Jump[]; split: Split }[] = [];

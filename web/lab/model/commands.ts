@@ -6,7 +6,8 @@ import { escapeGlob } from "../names.js";
 import type { Uniform } from "../show/plan-view.js";
 import type { Run } from "../show/progress.js";
 import { type Given, mainOf } from "./files.js";
-import { activations, importance, opened, openGiven, rows, withMoments } from "./opened.js";
+import { activations, importance, opened, openGiven, parts, rows, withMoments } from "./opened.js";
+import { analyzeParts } from "./parts.js";
 
 /** Text of a value of the metadata, cut where it is long. */
 function metadataText(value: unknown) {
@@ -54,16 +55,14 @@ export async function analyzeAll(
   { onRow, onSampled }: { onRow: (row: AnalysisRow) => void; onSampled: () => void },
 ) {
   const { signal, pause, onProgress } = run;
-  const zp = await library();
+  const [workers, tensors] = await Promise.all([parts(), opened().tensors]);
   if (!names) rows.clear();
-  const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
     const options = {
       signal,
       activations: Object.fromEntries(activations),
       format,
       ...(target && { target }),
-      ...include,
       ...(isSample && { sample: SAMPLE }),
       onProgress: (progress: any) => {
         onProgress(progress, isSample ? "A sample of each layer" : "");
@@ -73,7 +72,7 @@ export async function analyzeAll(
     /** Rows of the weight that comes: they replace those of the sample when all are there. */
     let fresh: AnalysisRow[] = [];
     const keep = () => fresh.length > 0 && rows.set(fresh[0].name, fresh);
-    for await (const each of zp.analyze(opened(), options)) {
+    for await (const each of analyzeParts(workers, names ?? [...tensors.keys()], options)) {
       const row = withMoments(each);
       onRow(row);
       await pause.ready();

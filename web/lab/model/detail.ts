@@ -4,7 +4,7 @@ import type { BlockType, Tensor } from "zeropoint";
 import type { AnalysisRow } from "zeropoint/models";
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
-import { activations, opened, rows, withMoments } from "./opened.js";
+import { activations, opened, partOf, rows, withMoments } from "./opened.js";
 import { histogramOf } from "./values.js";
 
 /**
@@ -32,7 +32,7 @@ export async function detail({
   format: any;
   target: string;
 }) {
-  const zp = await library();
+  const { zp, model } = await partOf(name);
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
   const include = [escapeGlob(name)];
   const options = {
@@ -45,7 +45,7 @@ export async function detail({
     histogram: BINS,
   };
   let row: AnalysisRow | undefined;
-  for await (const each of zp.analyze(opened(), options)) {
+  for await (const each of zp.analyze(model, options)) {
     if (each.name === name && each.scheme === scheme) row = withMoments(each);
   }
   if (!row) throw new Error(`${name} has no row for ${scheme}`);

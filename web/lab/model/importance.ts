@@ -1,7 +1,7 @@
 // An importance matrix of llama-imatrix: mean squares of the inputs of weights, by which GGUF files are rounded.
 
-import { library } from "../../shell/library.js";
-import { activations, importance, type ModelHandle, ofSquares, opened } from "./opened.js";
+import { type Library, library } from "../../shell/library.js";
+import { activations, importance, type ModelHandle, ofSquares, opened, partOf } from "./opened.js";
 
 /** Inputs up to which moments hold the products of all pairs: MOST_FULL of src/js/models/inputs/moments.ts. */
 const MOST_FULL = 512;
@@ -50,7 +50,14 @@ export async function addImportance(matrix: ModelHandle): Promise<string[]> {
     );
     if (squares.length !== shape[1] || !(samples[0] > 0)) continue;
     activations.get(name)?.dispose();
-    activations.set(name, await momentsOf(squares.map((sum) => sum / samples[0])));
+    const { zp: own } = await partOf(name);
+    activations.set(
+      name,
+      await momentsOf(
+        own,
+        squares.map((sum) => sum / samples[0]),
+      ),
+    );
     ofSquares.add(name);
     weights.push(name);
   }
@@ -61,8 +68,7 @@ export async function addImportance(matrix: ModelHandle): Promise<string[]> {
 }
 
 /** Moments of uncorrelated inputs with these mean squares. */
-async function momentsOf(means: Float32Array) {
-  const zp = await library();
+async function momentsOf(zp: Library, means: Float32Array) {
   const { length } = means;
   const moments = await zp.inputMoments(length);
   // Of products of different inputs, which are to be 0, as many samples as inputs: each has one of them.

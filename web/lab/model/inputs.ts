@@ -13,6 +13,7 @@ import {
   type ModelHandle,
   ofSquares,
   opened,
+  partOf,
 } from "./opened.js";
 
 /** Arrays of the dtypes that ONNX Runtime takes as they are; float32 is read from any float. */
@@ -120,7 +121,7 @@ async function useOf(arrays: ModelHandle, tensor: ModelTensor, name: string) {
     return { areLabels: true };
   }
   if (!weight) throw new Error("no layer and no input of the model has this name");
-  const zp = await library();
+  const { zp } = await partOf(weight);
   const given = await zp.inputMoments(tensor.shape.at(-1) ?? 1);
   await given.add(await arrays.read(tensor.name));
   await tryInputs(weight, given);
@@ -135,9 +136,9 @@ async function useOf(arrays: ModelHandle, tensor: ModelTensor, name: string) {
  * @param given  their moments
  */
 async function tryInputs(name: string, given: any) {
-  const zp = await library();
+  const { zp, model } = await partOf(name);
   const options = { schemes: ["float16"], include: [escapeGlob(name)], sample: 1 };
-  for await (const row of zp.analyze(opened(), { ...options, activations: { [name]: given } })) {
+  for await (const row of zp.analyze(model, { ...options, activations: { [name]: given } })) {
     if (row.name !== name || row.scheme !== "keep") continue;
     throw new Error(`${name} is kept as it is: ${row.reason}`);
   }
