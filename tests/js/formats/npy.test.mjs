@@ -185,8 +185,8 @@ describe("readNpz", () => {
     const dataOf = (view, local) =>
       local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const damages = {
-      "a local header of other bytes": (view, central, local) => view.setUint8(local + 1, 0),
-      "a header of an array of other bytes": (view, central, local) =>
+      "a local header of other bytes": (view, _, local) => view.setUint8(local + 1, 0),
+      "a header of an array of other bytes": (view, _, local) =>
         view.setUint8(dataOf(view, local), 0),
       "deflated data of other bytes": (view, central, local) => {
         view.setUint16(central + 10, 8, true);

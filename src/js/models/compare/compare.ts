@@ -7,7 +7,8 @@ import type { PlatformAbortSignal } from "../../base/platform.js";
 import { sameShape } from "../../tensor/shape.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import type { QuantizeProgress } from "../quantize/types.js";
-import { joinedValues, type ValueSource, valueSourceOf } from "../weights/values.js";
+import type { ExpertTensor } from "../weights/experts.js";
+import { joinedValues, partOfValues, type ValueSource, valueSourceOf } from "../weights/values.js";
 import { viewsOf, type WeightViews } from "../weights/view.js";
 import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
 
@@ -23,8 +24,8 @@ export interface CompareOptions {
 
 /**
  * Compares two models tensor by tensor, in any formats: quantized tensors are dequantized, values are read tile by tile.
- * Tensors that only one of them has are rows, too; b's come last. A stack of experts in a is compared with their matrices
- * in b, if a's config.json tells how it is cut.
+ * Tensors that only one of them has are rows, too; b's come last. A stack of experts in a is compared with the tensors
+ * that are cut from it in b, if a's config.json tells how.
  *
  * @param a  of `openModel`: the signal of sqnr
  * @param b  of `openModel`
@@ -77,7 +78,7 @@ export async function* compare(
   }
 }
 
-/** What b has of a tensor of a: a tensor or, of a stack of experts, their matrices. */
+/** What b has of a tensor of a: a tensor or, of a stack of experts, those that are cut from it. */
 interface Counterpart {
   readonly names: readonly string[];
   readonly tensor: ModelTensor;
@@ -100,21 +101,36 @@ export function counterpartOf(
   if (tensor !== undefined) {
     return { names: [name], tensor, values: () => valueSourceOf(where, b, name) };
   }
-  const matrices = name === own ? (views.matricesOf(own) ?? []) : [];
-  const found = matrices.flatMap((each) => {
-    const matrix = b.tensors.get(each.name);
-    return matrix !== undefined && sameShape(matrix.shape, each.shape) ? [matrix] : [];
-  });
-  if (found.length === 0 || found.length < matrices.length) return undefined;
-  const names = found.map((each) => each.name);
+  const stack = name === own ? views.stackOf(own) : undefined;
+  const isThere = (each: ExpertTensor): boolean =>
+    sameShape(b.tensors.get(each.name)?.shape ?? [], each.shape);
+  const cut = [stack?.matrices, stack?.stacks].find((tensors) => tensors?.every(isThere));
+  if (cut === undefined) return undefined;
+  const names = cut.map((each) => each.name);
+  const found = names.map((each) => b.tensors.get(each) as ModelTensor);
   const byteLength = found.reduce((sum, each) => sum + each.byteLength, 0);
   return {
     ...{ names, tensor: { ...found[0], shape, byteLength } },
-    values: () => {
-      const parts = names.map((each) => valueSourceOf(where, b, each));
-      return joinedValues(where, name, parts);
-    },
+    values: () =>
+      joinedValues(
+        where,
+        name,
+        piecesOf(cut, (each) => valueSourceOf(where, b, each)),
+      ),
   };
+}
+
+/** The pieces of a stack in its order, by the tensors that are cut from it. */
+function piecesOf(
+  cut: readonly ExpertTensor[],
+  valuesOf: (name: string) => ValueSource,
+): ValueSource[] {
+  const pieces = cut.flatMap(({ name, begins }) => {
+    const values = valuesOf(name);
+    const size = values.size / begins.length;
+    return begins.map((begin, i) => ({ begin, values: partOfValues(values, i * size, size) }));
+  });
+  return pieces.sort((a, b) => a.begin - b.begin).map(({ values }) => values);
 }
 
 /** Compares a tensor of a with what b has of it. @param views  of a */

@@ -33,7 +33,7 @@ export interface Recorded {
   readonly schemes: ReadonlyMap<string, string>;
   /** Tensors that no writer of this library makes, and why. */
   readonly underivable: ReadonlyMap<string, string>;
-  /** Stacks of experts of the source, and the names of their matrices, which the file has in their place. */
+  /** Stacks of experts of the source, and the names of the tensors that the file has in their place. */
   readonly stacks: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -63,12 +63,15 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
     schemes.set(name, dtype);
   }
   const stacks = new Map<string, readonly string[]>();
+  const { target } = reader;
   const views = await viewsOf("verify", origin);
   for (const name of source.tensors.keys()) {
-    const matrices = views.matricesOf(name)?.map((each) => each.name) ?? [];
-    const scheme = matrices.map((each) => schemes.get(each)).find((each) => each !== undefined);
+    const stack = views.stackOf(name);
+    const cut = (target === "mlx" ? stack?.stacks : stack?.matrices) ?? [];
+    const names = cut.map((each) => each.name);
+    const scheme = names.map((each) => schemes.get(each)).find((each) => each !== undefined);
     if (scheme === undefined || model.tensors.has(name)) continue;
-    stacks.set(name, matrices);
+    stacks.set(name, names);
     schemes.set(name, scheme);
   }
   const isQuantizedBefore = (name: string): boolean => {
@@ -79,7 +82,7 @@ export async function recordedIn(model: Model, source: Model): Promise<Recorded>
   const requantize =
     [...schemes.keys()].some(isQuantizedBefore) ||
     (isContainer && [...source.tensors.keys()].some(isQuantizedBefore));
-  const { target, activations } = reader;
+  const { activations } = reader;
   const made = { format: format as OutputFormat, target, activations, requantize };
   return { ...made, schemes, underivable, stacks };
 }

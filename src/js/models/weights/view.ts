@@ -8,7 +8,7 @@ import { sizeOf } from "../../tensor/shape.js";
 import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "../open/document.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
-import { type ExpertMatrix, stacksOf } from "./experts.js";
+import { type ExpertStack, stacksOf } from "./experts.js";
 
 /** A tensor as three axes. */
 export type Axes3 = readonly [outer: number, middle: number, inner: number];
@@ -155,8 +155,8 @@ export interface WeightViews {
   reasonOf(name: string): string | undefined;
   /** The weight in the graph of an ONNX model; undefined in other formats. */
   onnxWeightOf(name: string): OnnxWeight | undefined;
-  /** The matrices of a stack of experts, in its order; undefined for other tensors. */
-  matricesOf(name: string): readonly ExpertMatrix[] | undefined;
+  /** How a stack of experts is cut; undefined for other tensors. */
+  stackOf(name: string): ExpertStack | undefined;
 }
 
 /** Finds the axes of the weights of a model: of ONNX and TensorFlow.js by the operators or layers that use them. */
@@ -171,7 +171,7 @@ export async function viewsOf(where: string, document: ModelDocument): Promise<W
       },
       reasonOf: (name) => reasons.get(name),
       onnxWeightOf: (name) => weights.get(name),
-      matricesOf: () => undefined,
+      stackOf: () => undefined,
     };
   }
   const tensors = document.format === "tfjs" ? document.tfjs.tensors : undefined;
@@ -186,7 +186,7 @@ export async function viewsOf(where: string, document: ModelDocument): Promise<W
     of: ({ name, shape }) => new WeightView(shape, inputAxesOf(name)),
     reasonOf: () => undefined,
     onnxWeightOf: () => undefined,
-    matricesOf: (name) => stacks.get(name),
+    stackOf: (name) => stacks.get(name),
   };
 }
 

@@ -1,4 +1,4 @@
-// Stacks of experts for compressed-tensors: the file of a stack is that of the matrices that it is made of.
+// Stacks of experts for compressed-tensors and MLX: the file of a stack is that of the tensors that are cut from it.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -205,5 +205,61 @@ describe("a stack of experts for compressed-tensors", () => {
     await assert.rejects(quantizeModel(model, "W8A8", { target: TARGET }), {
       code: "ZP_INVALID_MODEL",
     });
+  });
+});
+
+/** The tensors of mlx-lm that a stack is cut into. */
+const kindOf = (name, rows, columns) => [
+  `model.layers.0.mlp.switch_mlp.${name}.weight`,
+  ["float32", [EXPERTS, rows, columns], joined(experts.map((expert) => expert[name]))],
+];
+const SWITCHES = Object.fromEntries([
+  kindOf("gate_proj", INNER, HIDDEN),
+  kindOf("up_proj", INNER, HIDDEN),
+  kindOf("down_proj", HIDDEN, INNER),
+]);
+
+describe("a stack of experts for MLX", () => {
+  const options = { target: "mlx" };
+  for (const scheme of ["int4-g64", "int8-g32", "int3-g128-mse"]) {
+    it(`gives the file of mlx-lm's stacks, which is compared and verified: ${scheme}`, async () => {
+      const model = await open(STACKS);
+      const result = await quantizeModel(model, scheme, options);
+      const single = await quantizeModel(await open(SWITCHES), scheme, options);
+      const [a, b] = [await filesOf(result), await filesOf(single)];
+      assert.deepEqual(Object.keys(a), Object.keys(b));
+      for (const name of Object.keys(a)) assert.deepEqual(a[name], b[name], name);
+      assert.deepEqual(result.report.notes, single.report.notes);
+      const small = await openFiles(a);
+      const rows = await collect(compare(model, small));
+      assert.equal(rows.length, 4);
+      const stacks = rows.filter(({ name }) => name.startsWith(MODULE));
+      assert.ok(stacks.every(({ reason, sqnr }) => reason === undefined && sqnr > 10));
+      const { problems } = await verifyOutput(model, result);
+      assert.deepEqual(problems, []);
+      assert.deepEqual((await verify(small, model)).different, []);
+      const name = Object.keys(a).find((each) => each.endsWith(".safetensors"));
+      a[name] = a[name].slice();
+      a[name][a[name].length - 40] ^= 1;
+      assert.equal((await verify(await openFiles(a), model)).different.length, 1);
+    });
+  }
+
+  it("is kept with a note where mlx-lm has other names, or reads other tensors by them", async () => {
+    const elsewhere = Object.fromEntries(
+      Object.entries(STACKS).map(([name, tensor]) => [name.replace("mlp", "moe"), tensor]),
+    );
+    for (const [tensors, model_type] of [
+      [STACKS, "qwen3_next"],
+      [STACKS, "dots1"],
+      [STACKS, "gpt_oss"],
+      [elsewhere, "qwen3_moe"],
+    ]) {
+      const model = await open(tensors, { model_type });
+      const { report } = await quantizeModel(model, "int4-g64", options);
+      const rows = report.rows.filter(({ name }) => name.includes("experts"));
+      assert.ok(rows.length === 2 && rows.every(({ scheme }) => scheme === "keep"));
+      assert.match(report.notes.join("\n"), /mlx-lm loads stacks of its own/);
+    }
   });
 });

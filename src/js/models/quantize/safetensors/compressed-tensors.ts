@@ -29,7 +29,7 @@ export const scaleDTypeOf = ({ dtype }: ModelTensor): ScaleDType =>
 const FLOAT_MODULES = /(^|\.)(embed_tokens|tok_embeddings|word_embeddings|wte|lm_head|embed_out)$/;
 
 /** Modules that hold the matrices of all experts in one tensor. */
-const EXPERTS = /(^|\.)(switch_\w+|experts)\./;
+export const EXPERTS = /(^|\.)(switch_\w+|experts)\./;
 
 /** Stacks that weights/experts.ts does not know how to cut. */
 const STACK_OF_EXPERTS =
@@ -57,7 +57,7 @@ export function compressedLayout(core: Core, isDynamic: (scheme: LinearScheme) =
   const isPacked = (scheme: LinearScheme): boolean => !isDynamic(scheme);
   return {
     target: "compressed-tensors",
-    splitsExperts: true,
+    splitsExperts: "matrices",
     isAlwaysIndexed: true,
     style: { indent: 2, sorted: "all" },
     refuse(tensor, scheme, isExplicit) {

@@ -9,18 +9,27 @@ import { encodeCodes, encodeParams } from "../../weights/slabs.js";
 import { type FileEncoder, groupsPerRow } from "../../weights/slices.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
-import { bitsOf, moduleOf, RowPacker, refuseScheme, scaleDTypeOf } from "./compressed-tensors.js";
+import {
+  bitsOf,
+  EXPERTS,
+  moduleOf,
+  RowPacker,
+  refuseScheme,
+  scaleDTypeOf,
+} from "./compressed-tensors.js";
 import { mlxEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
 import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./weight-layout.js";
 
-/** Modules of mlx-lm that hold the matrices of all experts in one tensor. */
-const STACKED = /(^|\.)(switch_\w+|experts)\./;
+/** Stacks that weights/experts.ts does not know how to cut for mlx-lm. */
+const STACK_OF_EXPERTS =
+  "mlx-lm loads stacks of its own (switch_mlp.gate_proj.weight), and how this stack is cut is not known";
 
 /** The layout of MLX. */
 export function mlxLayout(where: string, core: Core): Layout {
   return {
     target: "mlx",
+    splitsExperts: "stacks",
     isAlwaysIndexed: true,
     style: { indent: 4, sorted: "top" },
     refuse(tensor, scheme) {
@@ -32,8 +41,10 @@ export function mlxLayout(where: string, core: Core): Layout {
         const takes = "groups of 32, 64 or 128 with 2, 3, 4, 5, 6 or 8 bits, such as int4-g64";
         throw refuseScheme(where, "mlx", takes, scheme.name);
       }
-      if (moduleOf(name) === undefined) return 'the layout takes tensors named "….weight"';
-      const isStack = shape.length === 3 && STACKED.test(name);
+      const isNamed = moduleOf(name) !== undefined;
+      if (shape.length === 3 && EXPERTS.test(name) && !isNamed) return STACK_OF_EXPERTS;
+      if (!isNamed) return 'the layout takes tensors named "….weight"';
+      const isStack = shape.length === 3 && EXPERTS.test(name);
       if (shape.length !== 2 && !isStack) return "the layout takes matrices, and stacks of experts";
       const groupSize = scheme.groupSize as number;
       const columns = shape[shape.length - 1];

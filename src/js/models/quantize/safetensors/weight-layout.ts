@@ -3,6 +3,7 @@
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme } from "../../scheme.js";
 import { STRUCTURE_KEY } from "../../structure/structure.js";
+import type { ExpertStack } from "../../weights/experts.js";
 import type { WeightSource } from "../../weights/slabs.js";
 import type { Encoder, FileEncoder, Groups } from "../../weights/slices.js";
 import type { WeightView } from "../../weights/view.js";
@@ -38,8 +39,8 @@ export interface Layout {
   /** Whether an index is written for one file, too. */
   readonly isAlwaysIndexed: boolean;
   readonly style: TextStyle;
-  /** Whether stacks of experts are written as matrices. */
-  readonly splitsExperts?: boolean;
+  /** The tensors that are written in the place of a stack of experts. */
+  readonly splitsExperts?: keyof ExpertStack;
   /** Whether all scales of a file stand before all codes, by the order of safetensors. */
   readonly hasScalesFirst?: boolean;
   /**

@@ -14,10 +14,10 @@ import { exactBytes, type FileTensor, type WritableTensor } from "../../../forma
 import { sizeOf } from "../../../tensor/shape.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
-import type { ExpertMatrix } from "../../weights/experts.js";
+import type { ExpertTensor } from "../../weights/experts.js";
 import { type Advance, HeldParams, isReadTwice } from "../../weights/slabs.js";
 import { type Encoder, type FileEncoder, type Groups, groupsOf } from "../../weights/slices.js";
-import { partOfValues, type ValueSource } from "../../weights/values.js";
+import { joinedValues, partOfValues, type ValueSource } from "../../weights/values.js";
 import { viewsOf, type WeightView, type WeightViews } from "../../weights/view.js";
 import { lostMetadata } from "../lost-metadata.js";
 import { bytesSection } from "../output.js";
@@ -205,7 +205,7 @@ function entriesOf(
     if (dtype === scheme.name) return kept(`${dtype} already`);
     return single(toHalf(file, values, scheme.name, job.watch(name)), scheme.name, reason);
   }
-  const { scheme, groups, view, matrices } = decision;
+  const { scheme, groups, view, cut } = decision;
   const encoder = layout.encoderOf(tensor, scheme);
   if (isOfFile(encoder)) encoders.set(name, encoder);
   const watch = job.watch(name);
@@ -215,12 +215,14 @@ function entriesOf(
     const [codes, ...others] = layout.parts({ tensor: own, scheme, view, source }, claim);
     return { tensor: own, scheme, parts: [restarting(codes, watch), ...others] };
   };
-  const entries = matrices?.map(({ name, shape, begin }) => {
+  const entries = cut?.map(({ name, shape, begins }) => {
     const size = sizeOf(shape);
     const byteLength = tensor.byteLength * (size / sizeOf(tensor.shape));
     const own = { ...tensor, name: claim(name), shape, byteLength };
-    const rows = { ...groups, rows: shape[0] };
-    return entryOf(own, partOfValues(values, begin, size), rows, watch.part());
+    const rows = { ...groups, rows: sizeOf(shape.slice(0, -1)) };
+    const pieces = begins.map((begin) => partOfValues(values, begin, size / begins.length));
+    const piece = pieces.length === 1 ? pieces[0] : joinedValues(job.where, name, pieces);
+    return entryOf(own, piece, rows, watch.part());
   });
   return done(entries ?? [entryOf(tensor, values, groups, watch)], scheme.name, reason);
 }
@@ -236,8 +238,8 @@ type Decision = { readonly reason: string | undefined } & (
       readonly scheme: LinearScheme;
       readonly groups: Groups;
       readonly view: WeightView;
-      /** Of a stack of experts that is written as matrices. */
-      readonly matrices: readonly ExpertMatrix[] | undefined;
+      /** Of a stack of experts: the tensors that are written in its place. */
+      readonly cut: readonly ExpertTensor[] | undefined;
     }
 );
 
@@ -260,15 +262,16 @@ function decide(
   if (kind === "half") return { kind, reason, scheme };
   const view = views.of(tensor);
   const groups = groupsOf(view.slices(scheme, "safetensors"));
-  const matrices = fieldOf(layout, "splitsExperts") ? views.matricesOf(name) : undefined;
-  const written = matrices === undefined ? tensor : { ...tensor, ...matrices[0] };
+  const form = fieldOf(layout, "splitsExperts");
+  const cut = form && views.stackOf(name)?.[form];
+  const written = cut === undefined ? tensor : { ...tensor, ...cut[0] };
   const refused =
     layout.refuse(written, scheme, isExplicit, groups) ??
-    (matrices && scheme.granularity === "tensor" ? ONE_SCALE : undefined) ??
+    (cut && scheme.granularity === "tensor" ? ONE_SCALE : undefined) ??
     (layout.target !== "zeropoint" && view.hasColumns ? OUTPUTS_ARE_COLUMNS : undefined) ??
     (isExplicit || isForeign ? undefined : views.reasonOf(name));
   if (refused !== undefined) return { kind: "keep", reason: refused };
-  return { kind, reason, scheme, groups, view, matrices };
+  return { kind, reason, scheme, groups, view, cut };
 }
 
 const ONE_SCALE = "the matrices of a stack of experts have scales of their own";
