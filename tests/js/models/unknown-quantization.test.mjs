@@ -362,6 +362,42 @@ describe("int8 codes in a configuration of fewer bits", () => {
   }
 });
 
+describe("int8 codes without a configuration", () => {
+  const int8 = (rows, columns) => ["I8", [rows, columns], new Int8Array(rows * columns).fill(3)];
+  const linear = (name, rows, columns) => ({
+    [`${name}.weight`]: int8(rows, columns),
+    [`${name}.weight_scale`]: ["F32", [rows, 1], new Float32Array(rows).fill(0.5)],
+    [`${name}.bias`]: ["F32", [rows], new Float32Array(rows)],
+  });
+  const norm = { "norm.weight": ["F32", [64], new Float32Array(64)] };
+
+  it("are refused where other tensors have twice the columns of most matrices", async () => {
+    for (const tensors of [
+      { ...linear("q", 48, 32), ...norm },
+      { ...linear("q", 64, 32), ...linear("o", 64, 32), ...linear("down", 64, 64), ...norm },
+    ]) {
+      const model = await open(tensors);
+      const expected = /unknown quantization.*half of other tensors/;
+      await rejects(model.read("q.weight"), RangeError, "ZP_UNSUPPORTED_FILE", expected);
+      const told = await open(tensors, { quantization_config: { quant_method: "int8" } });
+      assert.equal((await told.read("q.weight")).data[0], 1.5);
+    }
+  });
+
+  it("are read where other tensors have the columns of most matrices, or none has", async () => {
+    for (const tensors of [
+      linear("q", 64, 32),
+      { ...linear("q", 64, 64), ...norm },
+      { ...linear("q", 128, 64), ...linear("o", 64, 128), ...norm },
+      { ...linear("q", 64, 32), ...linear("k", 64, 64), ...linear("v", 10, 64) },
+    ]) {
+      const model = await open(tensors);
+      for (const name of Object.keys(tensors).filter((each) => /[qkvo]\.weight$/.test(each)))
+        assert.equal((await model.read(name)).data[0], 1.5);
+    }
+  });
+});
+
 describe("a configuration that names another form of a known layout", () => {
   const parts = {
     "m.qweight": ["I32", [16, 64], Int32Array.from({ length: 1024 }, (_, i) => i * 2654435761)],

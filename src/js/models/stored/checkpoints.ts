@@ -95,6 +95,40 @@ const ORDINARY: readonly FileDType[] = [
 /** What tells the form of MLX's weights where several bits and group sizes have the same shapes. */
 const MLX_FORMS = ["bits and group size, which a config.json beside it tells"];
 
+/** What tells int8 codes from two of 4 bits in a byte where shapes are those of two. */
+const INT8_BITS = [
+  "bits, which a config.json beside it tells: its columns are half of other tensors' lengths",
+];
+
+/**
+ * Whether most matrices of int8 have columns that are no length of another module's tensor, while twice of them is one:
+ * each byte may hold two codes. Lengths are those of floats, and the rows of other matrices.
+ */
+function haveHalfColumns(
+  weights: readonly QuantizedWeight[],
+  files: ReadonlyMap<string, FileTensor>,
+): boolean {
+  const lengthsOf = ({ dtype, shape }: FileTensor): Set<number> =>
+    new Set(dtype === "int8" ? shape.slice(0, 1) : shape);
+  const counts = new Map<number, number>();
+  for (const tensor of files.values())
+    for (const length of lengthsOf(tensor)) counts.set(length, (counts.get(length) ?? 0) + 1);
+  let half = 0;
+  let whole = 0;
+  for (const { module, parts } of weights) {
+    const names = [...Object.values(parts), `${module}.bias`];
+    const own = names.flatMap((name) => [...lengthsOf(files.get(name) ?? NO_TENSOR)]);
+    const isElsewhere = (length: number): boolean =>
+      (counts.get(length) ?? 0) > own.filter((each) => each === length).length;
+    const [, columns] = (files.get(parts.codes) as FileTensor).shape;
+    if (isElsewhere(columns)) whole++;
+    else if (isElsewhere(2 * columns)) half++;
+  }
+  return half > whole;
+}
+
+const NO_TENSOR = { dtype: "int8", shape: [] } as unknown as FileTensor;
+
 /** Text about the quantization of each module in a file's metadata, as ComfyUI has it. */
 const METADATA_KEY = "_quantization_metadata";
 
@@ -134,6 +168,8 @@ export async function findCheckpointWeights(
   const markers = markersIn(metadata, budget);
   const unreadable = new Map<string, readonly string[]>();
   const noted = new Map<string, readonly string[]>();
+  const plain = config === undefined ? found.filter(({ layout }) => layout === "int8") : [];
+  const isHalved = haveHalfColumns(plain, files);
   const claims: { readonly parts: readonly string[]; readonly weight: StoredWeight }[] = [];
   const claim = (parts: Readonly<Record<string, string>>, make: () => StoredWeight | undefined) => {
     const names = Object.values(parts);
@@ -160,7 +196,10 @@ export async function findCheckpointWeights(
         : lengthsIn(part(parts.shape), small.get(part(parts.shape)));
     const hasMarker = parts.marker !== undefined || markers.has(module);
     if (layout === "mlx" && config === undefined) noted.set(parts.packed, MLX_FORMS);
+    const isHalf = isHalved && layout === "int8" && !hasMarker;
+    if (isHalf) noted.set(parts.codes, INT8_BITS);
     claim(parts, () => {
+      if (isHalf) return undefined;
       const ruled = hasMarker ? markedRules(own, layout, info, config ?? NO_CONFIG) : config;
       if (hasMarker && ruled === undefined) return undefined;
       return storedOf(weight, files, ruled, given);
