@@ -374,7 +374,7 @@ describe("int8 codes without a configuration", () => {
   it("are refused where other tensors have twice the columns of most matrices", async () => {
     for (const tensors of [
       { ...linear("q", 48, 32), ...norm },
-      { ...linear("q", 64, 32), ...linear("o", 64, 32), ...linear("down", 64, 64), ...norm },
+      { ...linear("q", 64, 32), ...linear("k", 16, 32), ...linear("up", 96, 32), ...norm },
     ]) {
       const model = await open(tensors);
       const expected = /unknown quantization.*half of other tensors/;
@@ -387,6 +387,7 @@ describe("int8 codes without a configuration", () => {
   it("are read where other tensors have the columns of most matrices, or none has", async () => {
     for (const tensors of [
       linear("q", 64, 32),
+      { ...linear("q", 64, 32), ...norm, "head.weight": ["F32", [10, 64], new Float32Array(640)] },
       { ...linear("q", 64, 64), ...norm },
       { ...linear("q", 128, 64), ...linear("o", 64, 128), ...norm },
       { ...linear("q", 64, 32), ...linear("k", 64, 64), ...linear("v", 10, 64) },

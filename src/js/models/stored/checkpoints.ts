@@ -102,7 +102,8 @@ const INT8_BITS = [
 
 /**
  * Whether most matrices of int8 have columns that are no length of another module's tensor, while twice of them is one:
- * each byte may hold two codes. Lengths are those of floats, and the rows of other matrices.
+ * each byte may hold two codes. Lengths are those of floats, and the rows of other matrices. A length that is the matrix's
+ * rows tells nothing: a normalization of its outputs has it, too.
  */
 function haveHalfColumns(
   weights: readonly QuantizedWeight[],
@@ -120,9 +121,9 @@ function haveHalfColumns(
     const own = names.flatMap((name) => [...lengthsOf(files.get(name) ?? NO_TENSOR)]);
     const isElsewhere = (length: number): boolean =>
       (counts.get(length) ?? 0) > own.filter((each) => each === length).length;
-    const [, columns] = (files.get(parts.codes) as FileTensor).shape;
+    const [rows, columns] = (files.get(parts.codes) as FileTensor).shape;
     if (isElsewhere(columns)) whole++;
-    else if (isElsewhere(2 * columns)) half++;
+    else if (2 * columns !== rows && isElsewhere(2 * columns)) half++;
   }
   return half > whole;
 }
