@@ -22,8 +22,10 @@ export function foundText(found: number, all: number, filter: string) {
     : `${found} of ${nounText(all, "layer")} found. `;
 }
 
-/** An error of a file: where it breaks its format. */
-export function problemText({ message, offset, expected, found }: any, name: string) {
+/** An error, of a file that breaks its format with the place. */
+export type FormatProblem = Error & { offset?: number; expected?: string; found?: string };
+
+export function problemText({ message, offset, expected, found }: FormatProblem, name: string) {
   if (offset === undefined) return message;
   return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
 }

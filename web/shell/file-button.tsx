@@ -4,31 +4,21 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { connectDrop } from "./drop.js";
 
-/**
- * @param title  of the button
- * @param area  where files can be dropped: elements that the button is in, by their selector, or the document
- * @param drop  options of connectDrop
- * @param input  gets the file input
- */
-export function FileButton({
-  title,
-  area,
-  isPrimary = false,
-  accept,
-  onFiles,
-  drop,
-  input: given,
-}: {
+interface Props {
   title: string;
+  /** Where files can be dropped: an element that the button is in, by its selector, or the document. */
   area: string | Document;
   isPrimary?: boolean;
   accept?: string;
   onFiles: (files: File[]) => void;
   drop?: Parameters<typeof connectDrop>[3];
+  /** Gets the file input. */
   input?: RefObject<HTMLInputElement | null>;
-}) {
+}
+
+export function FileButton({ title, area, isPrimary, accept, onFiles, drop, ...refs }: Props) {
   const own = useRef<HTMLInputElement>(null);
-  const input = given ?? own;
+  const input = refs.input ?? own;
   useLayoutEffect(() => {
     const place = typeof area === "string" ? input.current?.closest<HTMLElement>(area) : area;
     if (place && input.current) connectDrop(place, input.current, onFiles, drop);

@@ -16,6 +16,19 @@ const BINS = 120;
 /** The corner of a weight that maps and links show: rows and columns. */
 const CORNER = [64, 160];
 
+/** Equal bins from min to max. */
+export type Histogram = { counts: ArrayLike<number>; min: number; max: number };
+
+export type Detail = AnalysisRow & {
+  histograms: { before: Histogram | undefined; after?: Histogram };
+  /** Whether the weight is too large to be restored. */
+  isLarge?: boolean;
+  /** The first rows and columns of the values and of the restored ones. */
+  map?: { before: Corner; after: Corner };
+};
+
+type Corner = { shape: number[]; values: Float32Array[] };
+
 /**
  * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
  * is large, a histogram of the restored values and the errors in the first rows and columns.
@@ -31,7 +44,7 @@ export async function detail({
   scheme: string;
   format: any;
   target: string;
-}) {
+}): Promise<Detail> {
   const { zp, model } = await partOf(name);
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
   const include = [escapeGlob(name)];
@@ -90,7 +103,10 @@ async function optionsOf(scheme: string, outputAxis?: number) {
 }
 
 /** The first rows and columns of a matrix. */
-function corner({ data, shape: [rows, columns] }: Tensor, [mostRows, mostColumns]: number[]) {
+function corner(
+  { data, shape: [rows, columns] }: Tensor,
+  [mostRows, mostColumns]: number[],
+): Corner {
   const shape = [Math.min(rows, mostRows), Math.min(columns, mostColumns)];
   const values = Array.from({ length: shape[0] }, (_, i) =>
     data.subarray(i * columns, i * columns + shape[1]),

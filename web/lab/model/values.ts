@@ -3,7 +3,7 @@
 import type { Tensor } from "zeropoint";
 import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
-import type { Histogram } from "../show/drawer.js";
+import type { Histogram } from "./detail.js";
 import { opened } from "./opened.js";
 
 /** Tensors of more values are read in parts: 64 MB in float32. */

@@ -1,7 +1,13 @@
 // Hooks of components that depend on more than their properties.
 
-import type { Ref } from "preact";
-import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { createElement, type FunctionComponent, type Ref } from "preact";
+import { useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+
+/** A component that is drawn again only if one of its properties has changed. */
+export const memo =
+  <P extends object>(View: FunctionComponent<P>) =>
+  (properties: P) =>
+    useMemo(() => createElement(View, properties), Object.values(properties));
 
 /** A function that draws the component again. */
 export function useRedraw(): () => void {

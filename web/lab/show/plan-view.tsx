@@ -1,12 +1,15 @@
 // The size slider: a point of the frontier becomes a plan.
 
 import type { ScaleLogarithmic } from "d3-scale";
+import { useMemo } from "preact/hooks";
+import type { Plan } from "zeropoint/models";
 import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../figures/chart.js";
 import { drawing } from "../../figures/parts.js";
-import { find } from "../../shell/dom.js";
+import { Drawn } from "../../shell/drawing/drawn.js";
+import { Facts } from "../../shell/drawing/facts.js";
+import { useWidth } from "../../shell/drawing/hooks.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
-import { factsTable } from "../../shell/drawing/table.js";
-import { h, toDom } from "../../shell/drawing/tree.js";
+import { h } from "../../shell/drawing/tree.js";
 import { placeLabels } from "./frontier-labels.js";
 
 const HEIGHT = 260;
@@ -43,15 +46,8 @@ function boundText(gap: number | null) {
 /**
  * The chart of error against bytes, and on narrow screens the list of its circles.
  * @param width  in pixels
- * @param parameters  values of all tensors
  */
-function chart(
-  points: readonly Point[],
-  uniforms: readonly Uniform[],
-  current: Point,
-  width: number,
-  parameters: number,
-) {
+function chart({ points, uniforms, parameters }: Frontier, current: Point, width: number) {
   const shown = points.filter(({ error }) => error > 0);
   const errors = [...shown, ...uniforms.filter(({ error }) => error > 0)].map(({ error }) => error);
   const domain = domainOf(points, uniforms);
@@ -130,126 +126,109 @@ function decibelTicks(y: ScaleLogarithmic<number, number>) {
   return ticks;
 }
 
-/** The circles and squares of the chart as a table. */
-const uniformTable = (uniforms: readonly Uniform[], parameters: number) =>
-  factsTable(
-    ["Scheme", "File, about", "Bits per value", "SQNR"],
-    uniforms.map(({ name, bytes, error }) =>
-      h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, name),
-        h("td", {}, bytesText(bytes)),
-        h("td", {}, ((8 * bytes) / parameters).toFixed(2)),
-        h("td", {}, decibelText(error)),
-      ),
-    ),
-  );
-
 /** Keys of the slider, by the share of all points that they go. */
 const STEPS: Record<string, number | undefined> = {
   ...{ ArrowLeft: -1e-9, ArrowDown: -1e-9, ArrowRight: 1e-9, ArrowUp: 1e-9 },
   ...{ PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 },
 };
 
-/** Draws the chart and connects the slider. */
-export function createPlanView(
-  parent: HTMLElement,
-  { onBudget }: { onBudget: (bytes: number) => void },
-) {
-  let points: readonly Point[] = [];
-  let uniforms: readonly Uniform[] = [];
-  let parameters = 1;
-  parent.replaceChildren(
-    toDom(h("div", { class: "frontier-box" })),
-    toDom(
-      h(
-        "label",
-        { class: "budget" },
-        h("span", {}, "Size of the quantized file"),
-        h("input", { type: "range", min: 0, max: 0, step: "any", value: 0 }),
-        h("output", { class: "budget-text" }),
-      ),
-    ),
-    toDom(
-      h("details", { class: "frontier-table" }, h("summary", {}), h("div", { class: "scroll-x" })),
-    ),
+export interface Frontier {
+  points: readonly Point[];
+  uniforms: readonly Uniform[];
+  /** Values of the file. */
+  parameters: number;
+}
+
+export interface Planned {
+  plan: Plan;
+  /** On the frontier: about the bytes of the files. */
+  point: Point;
+  /** That the writer makes of the plan. */
+  files: readonly { name: string; size: number }[];
+  estimate: keyof typeof ESTIMATES | undefined;
+}
+
+/** @param whole  bytes of the file as it is */
+function planText({ plan: { error, gap, metric }, files, estimate }: Planned, whole: number) {
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const share = `${((100 * bytes) / whole).toFixed(0)} %`;
+  const count = files.length === 1 ? "" : ` in ${files.length} files`;
+  const parts = [
+    `${bytesText(bytes)}${count} (${share} of ${bytesText(whole)})`,
+    `${estimate ? "≈ " : ""}${decibelText(error)} in ${metric === "output" ? "outputs" : "weights"}`,
+    estimate ? ESTIMATES[estimate] : boundText(gap),
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+interface Props {
+  frontier: Frontier;
+  planned: Planned;
+  /** What was asked for. */
+  budget: number | undefined;
+  /** Where the slider stands: at the size of the plan, as the chart does, or at a newer choice. */
+  size: number;
+  /** Bytes of the file as it is. */
+  whole: number;
+  onBudget: (bytes: number) => void;
+}
+
+/** The chart, the slider and the table of the chart's circles and squares. */
+export function PlanView({ frontier, planned, budget = 0, size, whole, onBudget }: Props) {
+  const { points, uniforms, parameters } = frontier;
+  const [box, width] = useWidth();
+  const drawn = useMemo(
+    () => width > 0 && <Drawn trees={chart(frontier, planned.point, width)} />,
+    [frontier, planned, width],
   );
-  const box = find(parent, ".frontier-box");
-  const slider = find(parent, "input", HTMLInputElement);
-  const output = find(parent, "output");
-  const summary = find(parent, "summary");
-  let current: Point | undefined;
-  /** What was asked for; the slider stands at the size of the plan, as the chart does. */
-  let budget = 0;
-  const draw = () => {
-    if (!current || box.clientWidth === 0) return;
-    const drawn = chart(points, uniforms, current, box.clientWidth, parameters);
-    box.replaceChildren(...drawn.map((part) => toDom(part)));
-  };
-  new ResizeObserver(draw).observe(box);
-  slider.addEventListener("input", () =>
-    onBudget(Math.max(points[0].bytes, Math.round(Number(slider.value)))),
-  );
+  const [least, most] = domainOf(points, uniforms);
+  const text = planText(planned, whole);
   // Keys go from point to point of the frontier, of which there may be few or thousands.
-  slider.addEventListener("keydown", (event) => {
+  const step = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (step === undefined || points.length === 0) return;
     event.preventDefault();
     const last = points.length - 1;
     const now = points.findLastIndex(({ bytes }) => bytes <= budget);
-    const next = Math.max(
-      0,
-      Math.min(last, now + Math.sign(step) * Math.ceil(Math.abs(step) * last)),
-    );
-    budget = points[next].bytes;
-    slider.value = String(budget);
-    onBudget(budget);
-  });
-
-  return {
-    /** @param values  of the file */
-    setFrontier(newPoints: readonly Point[], newUniforms: readonly Uniform[], values: number) {
-      [points, uniforms, parameters] = [newPoints, newUniforms, values];
-      [slider.min, slider.max] = domainOf(points, uniforms).map(String);
-      const hasMixes = uniforms.some(({ isPreset }) => isPreset);
-      summary.textContent = `One scheme for all layers${hasMixes ? ", and mixes" : ""}`;
-      const table = toDom(uniformTable(uniforms, parameters));
-      parent.querySelector(".frontier-table > div")?.replaceChildren(table);
-    },
-    /**
-     * Shows a plan.
-     * @param plan  fileBytes: as the points have it, about that of the file; gap: null if no bound is known
-     * @param files  that the writer makes of the plan
-     * @param whole  bytes of the file as it is
-     */
-    show(
-      plan: {
-        budget: number;
-        fileBytes: number;
-        error: number;
-        gap: number | null;
-        metric: string;
-        estimate?: keyof typeof ESTIMATES | undefined;
-      },
-      files: readonly { size: number }[],
-      whole: number,
-    ) {
-      current = { bytes: plan.fileBytes, error: plan.error };
-      draw();
-      budget = plan.budget;
-      slider.value = String(plan.fileBytes);
-      const bytes = files.reduce((sum, { size }) => sum + size, 0);
-      const share = `${((100 * bytes) / whole).toFixed(0)} %`;
-      const count = files.length === 1 ? "" : ` in ${files.length} files`;
-      const parts = [
-        `${bytesText(bytes)}${count} (${share} of ${bytesText(whole)})`,
-        `${plan.estimate ? "≈ " : ""}${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
-        plan.estimate ? ESTIMATES[plan.estimate] : boundText(plan.gap),
-      ];
-      const text = parts.filter(Boolean).join(", ");
-      output.textContent = text;
-      slider.setAttribute("aria-valuetext", text);
-    },
+    const far = Math.sign(step) * Math.ceil(Math.abs(step) * last);
+    onBudget(points[Math.max(0, Math.min(last, now + far))].bytes);
   };
+  return (
+    <div class="lab-frontier">
+      <div ref={box} class="frontier-box">
+        {drawn}
+      </div>
+      <label class="budget">
+        <span>Size of the quantized file</span>
+        <input
+          type="range"
+          min={least}
+          max={most}
+          step="any"
+          value={size}
+          aria-valuetext={text}
+          onInput={({ currentTarget: { value } }) =>
+            onBudget(Math.max(points[0].bytes, Math.round(Number(value))))
+          }
+          onKeyDown={step}
+        />
+        <output class="budget-text">{text}</output>
+      </label>
+      <details class="frontier-table">
+        <summary>
+          One scheme for all layers{uniforms.some(({ isPreset }) => isPreset) && ", and mixes"}
+        </summary>
+        <Facts titles={["Scheme", "File, about", "Bits per value", "SQNR"]}>
+          {uniforms.map(({ name, bytes, error }) => (
+            <tr>
+              <th scope="row">{name}</th>
+              <td>{bytesText(bytes)}</td>
+              <td>{((8 * bytes) / parameters).toFixed(2)}</td>
+              <td>{decibelText(error)}</td>
+            </tr>
+          ))}
+        </Facts>
+      </details>
+    </div>
+  );
 }
