@@ -1,6 +1,6 @@
 // A number and its unit stay on one line, and so does a short piece of code.
 
-const UNIT = /(\d) (?=(?:%|dB|kB|bits?|bytes?)(?!\w))/g;
+const UNIT = /(\d) (?=(?:%|dB|[kMG]B|bits?|bytes?)(?!\w))/g;
 
 /** Letters of code that any screen has room for. */
 const SHORT = 18;

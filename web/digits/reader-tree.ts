@@ -86,6 +86,6 @@ export const readerTree = () =>
           ),
         ),
       ),
-      h("p", { class: "reader-status" }, "The first stroke loads the network, 0.4 MB."),
+      h("p", { class: "reader-status" }, "The first stroke loads the network, 0.4\u00a0MB."),
     ),
   );

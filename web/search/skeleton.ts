@@ -20,7 +20,7 @@ export const skeleton = () => [
       "div",
       { class: "search-draw" },
       padTree(),
-      h("p", { class: "search-status" }, "The first stroke loads the digits, 0.9 MB."),
+      h("p", { class: "search-status" }, "The first stroke loads the digits, 0.9\u00a0MB."),
     ),
     h(
       "div",

@@ -186,3 +186,54 @@ describe("Paper", () => {
     await visit.close();
   });
 });
+
+describe("Forced colours", () => {
+  const title = "show which choice is made, how long bars are and which digits are outlined";
+  it(title, chromiumOnly("force colours"), async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    const session = await page.createCDPSession();
+    await session.send("Emulation.setEmulatedMedia", {
+      features: [{ name: "forced-colors", value: "active" }],
+    });
+    const colours = (selectors, property) =>
+      page.evaluate(
+        (all, name) => all.map((each) => getComputedStyle(document.querySelector(each))[name]),
+        selectors,
+        property,
+      );
+    const current = ".view[data-current]";
+    await page.waitForSelector("#overview .reader-bars:not(.is-labels)");
+    const [chosen, other, bar, paper] = await colours(
+      [
+        `${current} .segmented label:has(:checked)`,
+        `${current} .segmented label:not(:has(:checked))`,
+        `${current} .reader-bars:not(.is-labels) > span`,
+        `${current} .pad-paper`,
+      ],
+      "backgroundColor",
+    );
+    const [ground] = await colours(["body"], "backgroundColor");
+    assert.notEqual(chosen, other);
+    assert.notEqual(bar, ground);
+    // The ink is black in any theme.
+    assert.equal(paper, "rgb(255, 255, 255)");
+    await page.evaluate(() => {
+      location.hash = "search";
+    });
+    await page.waitForSelector("#search[data-current] .search-hits");
+    await page.$eval(".search-hits", (hits) => {
+      const [plain, outlined] = [document.createElement("li"), document.createElement("li")];
+      outlined.className = "is-other";
+      hits.append(plain, outlined);
+    });
+    const [plain, outlined] = await colours(
+      [".search-hits li:not(.is-other)", ".search-hits .is-other"],
+      "borderTopColor",
+    );
+    assert.equal(plain, ground);
+    assert.notEqual(outlined, ground);
+    await session.detach();
+    await visit.close();
+  });
+});

@@ -74,7 +74,7 @@ function chart({ points, uniforms, parameters }: Frontier, current: Point, width
   const labels = placeLabels(circles, line, {
     left: MARGIN.left,
     right: width,
-    top: 0,
+    top: 14, // below the ticks of bits
     bottom,
   });
   const marker = current.error > 0 ? y(current.error) : MARGIN.top;
