@@ -2,6 +2,7 @@
 
 import { find } from "./shell/dom.js";
 import { connectDoor } from "./shell/door.js";
+import { refuseLongTexts } from "./shell/long-texts.js";
 import { connectOffline } from "./shell/offline/offline.js";
 import { fill, isFilled } from "./shell/parts.js";
 import { showCurrentView } from "./shell/router.js";
@@ -30,6 +31,7 @@ function announce(message: string) {
 }
 
 // In turns: each of these lays the page out.
+refuseLongTexts();
 connectThemeButton();
 await turn();
 measureHeader();

@@ -4,7 +4,7 @@ import type { EditorView } from "@codemirror/view";
 import type { EditorOptions } from "./editor.js";
 import { wasTab } from "./last-key.js";
 
-type EditorActions = Omit<EditorOptions, "parent" | "source">;
+type EditorActions = Omit<EditorOptions, "parent" | "source" | "onTooLong">;
 
 type EditorModule = typeof import("./editor.js");
 
@@ -18,6 +18,7 @@ export class Code {
   #view: EditorView | undefined;
   #editor: EditorModule | undefined;
   #loading: Promise<void> | undefined;
+  #tooLong: HTMLElement | undefined;
 
   /** @param element  holds the static `pre` and its `code` */
   constructor(element: HTMLElement, actions: EditorActions) {
@@ -80,8 +81,10 @@ export class Code {
         if (source === this.#source) return;
         this.#source = source;
         this.#markedLine = undefined;
+        this.#tooLong?.remove();
         this.actions.onChange(source);
       },
+      onTooLong: (length) => this.#sayTooLong(length, editor.CODE_LIMIT),
     });
     this.element.replaceChildren(host);
     this.#editor = editor;
@@ -91,5 +94,15 @@ export class Code {
     view.focus();
     const anchor = !wasTab() && this.#pressedAt && view.posAtCoords(this.#pressedAt);
     if (typeof anchor === "number") view.dispatch({ selection: { anchor } });
+  }
+
+  /** Says below the code, until that changes, that a text was too long for it. */
+  #sayTooLong(length: number, limit: number) {
+    this.#tooLong?.remove();
+    this.#tooLong = document.createElement("p");
+    this.#tooLong.className = "code-too-long";
+    this.#tooLong.role = "alert";
+    this.#tooLong.textContent = `Not pasted: the code would have ${length.toLocaleString("en")} characters, and takes at most ${limit.toLocaleString("en")}.`;
+    this.element.append(this.#tooLong);
   }
 }

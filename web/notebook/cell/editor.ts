@@ -10,8 +10,12 @@ import {
 } from "@codemirror/language";
 import { EditorState, StateEffect, type StateEffectType, StateField } from "@codemirror/state";
 import { Decoration, drawSelection, EditorView, keymap } from "@codemirror/view";
+import { lengthOf } from "../../shell/long-texts.js";
 import { highlightStyle } from "./highlight.js";
 import { forgetTab, wasTab } from "./last-key.js";
+
+/** Characters that an editor takes: all of its text is read at each change, and kept in the browser. */
+export const CODE_LIMIT = 100_000;
 
 export interface EditorOptions {
   parent: HTMLElement;
@@ -19,6 +23,8 @@ export interface EditorOptions {
   /** How screen readers name the editor. */
   label: string;
   onChange: (source: string) => void;
+  /** A text was not taken, which would have made the code this long. */
+  onTooLong: (length: number) => void;
   /** Run in place. */
   onRun: () => void;
   /** Run and go to the next cell. */
@@ -26,12 +32,20 @@ export interface EditorOptions {
 }
 
 export function createEditor(options: EditorOptions): EditorView {
-  const { parent, source, label, onChange, onRun, onRunAndAdvance } = options;
+  const { parent, source, label, onChange, onTooLong, onRun, onRunAndAdvance } = options;
   // CodeMirror adds its styles to a document as an inline <style>, which the page's policy forbids.
   // In a shadow root it uses constructed style sheets.
   const root = parent.attachShadow({ mode: "open" });
   const run = (action: () => void) => () => {
     action();
+    return true;
+  };
+  const refuseLong = (event: ClipboardEvent | DragEvent, view: EditorView) => {
+    const { from, to } = view.state.selection.main;
+    const length = view.state.doc.length - (to - from) + lengthOf(event);
+    if (length <= CODE_LIMIT) return false;
+    event.preventDefault();
+    onTooLong(length);
     return true;
   };
   // After focus by Tab, another Tab moves on until the code changes, instead of editing the code.
@@ -78,6 +92,8 @@ export function createEditor(options: EditorOptions): EditorView {
             view.setTabFocusMode(false);
           },
           beforeinput: replaceSelection,
+          paste: refuseLong,
+          drop: refuseLong,
         }),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
