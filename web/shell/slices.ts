@@ -1,6 +1,6 @@
 // Work in slices, with room for input and drawing between them.
 
-const SLICE = 8; // milliseconds; one item may take longer
+const SLICE = 5; // milliseconds; one item may take longer
 
 /** Lets the browser handle input and draw. */
 export const turn = (): Promise<void> =>

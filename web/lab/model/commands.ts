@@ -142,30 +142,49 @@ export async function frontierOf(output: Output) {
 const PRESETS = ["Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "Q8_0"];
 
 /**
- * The mixes as plans, from GGUF to GGUF: sizes of their files, and errors from the rows of their types.
+ * A mix as a plan, from GGUF to GGUF: the schemes of its types, their error from the rows, and the files with their sizes.
  * @param all  rows with the bytes of the file
+ * @throws {Error} for a type without a row, and a mix that needs an importance matrix
  */
+async function mixOf(name: string, all: any, format: any) {
+  const zp = await library();
+  const weights = new Set(all.rows.map((row: any) => row.name));
+  const imatrix = importance.get("matrix");
+  const { report, files } = await zp.quantizeModel(opened(), name, { imatrix });
+  const pin = report.rows
+    .filter((row) => weights.has(row.name))
+    .map((row) => [row.name, row.scheme === row.from ? "keep" : row.scheme]);
+  const options = { ratio: Number.MAX_VALUE, pin: patternsOf(Object.fromEntries(pin)), format };
+  const plan = await zp.plan(all, options);
+  return { plan: { ...plan, fileBytes: report.bytesAfter, preset: name }, files };
+}
+
+/** The mixes as points. */
 async function presetsOf(all: any, format: any) {
   const isExact = all.rows.every((row: any) => !row.isEstimate);
   if (format !== "gguf" || (await opened().format) !== "gguf" || !isExact) return [];
-  const zp = await library();
-  const weights = new Set(all.rows.map(({ name }: any) => name));
-  const imatrix = importance.get("matrix");
-  const presets = PRESETS.map(async (name) => {
-    try {
-      const { report } = await zp.quantizeModel(opened(), name, { imatrix });
-      const pin = report.rows
-        .filter((row) => weights.has(row.name))
-        .map((row) => [row.name, row.scheme === row.from ? "keep" : row.scheme]);
-      const options = { ratio: Number.MAX_VALUE, pin: patternsOf(Object.fromEntries(pin)), format };
-      const { error } = await zp.plan(all, options);
-      return [{ name, bytes: report.bytesAfter, error, isPreset: true }];
-    } catch {
-      // A type without a row, or a mix that needs an importance matrix.
-      return [];
-    }
-  });
+  const presets = PRESETS.map((name) =>
+    mixOf(name, all, format).then(
+      ({ plan: { fileBytes: bytes, error } }) => [{ name, bytes, error, isPreset: true }],
+      () => [],
+    ),
+  );
   return (await Promise.all(presets)).flat();
+}
+
+/**
+ * The plan of a mix that frontierOf has found, as planFor gives plans. Written, it is the mix itself, by the importance matrix
+ * if there is one. Pins do not change it.
+ * @param argument  preset: such as "Q4_K_M"
+ */
+export async function planOfPreset({ preset, ...output }: Output & { preset: string }) {
+  const all = await storedFor(output);
+  const { plan, files } = await mixOf(preset, all, output.format);
+  return {
+    plan,
+    files: files.map(({ name, size }) => ({ name, size })),
+    estimate: estimateOf(all.rows, plan.metric),
+  };
 }
 
 /** The pins that no plan can have: of schemes that the target cannot store. */

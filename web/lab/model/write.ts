@@ -11,7 +11,7 @@ import { verify } from "./verify.js";
 
 /**
  * Writes the quantized files, then reads them again and compares them with the model.
- * @param argument  choice: a scheme or a plan; runs: whether to run both models in ONNX Runtime Web; handles: where to write, in the
+ * @param argument  choice: a scheme or a plan, of planOfPreset for a mix of llama-quantize; runs: whether to run both models in ONNX Runtime Web; handles: where to write, in the
  *   order of the files; default: the private file system
  */
 export async function quantize(
@@ -47,7 +47,9 @@ export async function quantize(
     }),
     onProgress,
   };
-  const result = await zp.quantizeModel(source, choice, options).finally(() => engine?.end());
+  const result = await zp
+    .quantizeModel(source, choice.preset ?? choice, options)
+    .finally(() => engine?.end());
   const written: File[] = [];
   for (const [i, file] of result.files.entries()) {
     written.push(await write(file, handles?.[i], run));
