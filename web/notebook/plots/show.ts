@@ -18,18 +18,19 @@ export function showPlot(place: HTMLElement, plot: Plot, roomOf: () => number) {
   else showHeatMaps(place, plot);
 }
 
+/** What draws a figure of heat maps again; a figure that a later run replaces is forgotten. */
+const drawAgain = new WeakMap<Element, () => void>();
+
 /** Heat maps are drawn again when the theme changes. */
 function showHeatMaps(place: HTMLElement, plot: HeatMaps) {
-  let figure = quantizationErrorPlot(plot);
+  const figure = quantizationErrorPlot(plot);
   place.replaceWith(figure);
-  const draw = () => {
-    if (!figure.isConnected) return document.removeEventListener(THEME_EVENT, draw);
-    const fresh = quantizationErrorPlot(plot);
-    figure.replaceWith(fresh);
-    figure = fresh;
-  };
-  document.addEventListener(THEME_EVENT, draw);
+  drawAgain.set(figure, () => showHeatMaps(figure, plot));
 }
+
+document.addEventListener(THEME_EVENT, () => {
+  for (const figure of document.querySelectorAll(".plot")) drawAgain.get(figure)?.();
+});
 
 /**
  * A line chart is drawn again when its room changes: a telephone is turned, or a notebook that ran out of
@@ -39,9 +40,9 @@ function showLines(place: HTMLElement, plot: LinesPlot, roomOf: () => number) {
   let room = roomOf();
   const draw = () => toDom(linesFigure(plot, room));
   const figure = draw();
-  const output = place.parentElement as HTMLElement;
   place.replaceWith(figure);
   connectTable(find(figure, "details"), linesTable(plot));
+  // Called, too, when a later run takes the figure out of the document.
   const observer = new ResizeObserver(() => {
     if (!figure.isConnected) return observer.disconnect();
     const width = roomOf();
@@ -52,5 +53,5 @@ function showLines(place: HTMLElement, plot: LinesPlot, roomOf: () => number) {
     const fresh = Array.from(draw().children).filter((part) => !part.matches("details"));
     figure.replaceChildren(...fresh, details);
   });
-  observer.observe(output);
+  observer.observe(figure);
 }
