@@ -26,7 +26,7 @@ export function connectDrop(
   const on = (type: string, act: (event: DragEvent) => void) =>
     element.addEventListener(type, (event) => {
       if (event.defaultPrevented) marked.classList.remove("is-over");
-      else if (isActive()) act(event as DragEvent);
+      else if (event instanceof DragEvent && hasFiles(event) && isActive()) act(event);
     });
   for (const type of ["dragenter", "dragover"]) {
     on(type, (event) => {
@@ -53,6 +53,9 @@ export function connectDrop(
     if (all.length > 0) onFiles(all);
   });
 }
+
+/** Text that is dragged is left to the fields that take it. */
+const hasFiles = ({ dataTransfer }: DragEvent) => !!dataTransfer?.types.includes("Files");
 
 /** The files of a folder and of those in it, or the file itself. */
 async function filesIn(entry: FileSystemEntry | null): Promise<File[]> {
