@@ -26,8 +26,10 @@ export interface Settings {
   zeroPoint: number;
 }
 
+type GeneratedSource = { kind: "generated" } & Generated;
+
 export type Source =
-  | ({ kind: "generated" } & Generated)
+  | GeneratedSource
   | { kind: "given"; name: string; shape: number[]; values: Float32Array };
 
 /** A source as it is asked for: texts and files are still to be read. */
@@ -49,7 +51,7 @@ export const DEFAULTS: Settings = {
   zeroPoint: 0,
 };
 
-export const FIRST_SOURCE: Source = {
+export const FIRST_SOURCE: GeneratedSource = {
   kind: "generated",
   generator: "rows",
   rows: 12,

@@ -9,6 +9,8 @@ interface Props {
   /** Where files can be dropped: an element that the button is in, by its selector, or the document. */
   area: string | Document;
   isPrimary?: boolean;
+  /** Several files at once; default: true. */
+  multiple?: boolean;
   accept?: string;
   onFiles: (files: File[]) => void;
   drop?: Parameters<typeof connectDrop>[3];
@@ -16,9 +18,10 @@ interface Props {
   input?: RefObject<HTMLInputElement | null>;
 }
 
-export function FileButton({ title, area, isPrimary, accept, onFiles, drop, ...refs }: Props) {
+export function FileButton({ title, area, isPrimary, accept, onFiles, drop, ...rest }: Props) {
+  const { multiple = true } = rest;
   const own = useRef<HTMLInputElement>(null);
-  const input = refs.input ?? own;
+  const input = rest.input ?? own;
   useLayoutEffect(() => {
     const place = typeof area === "string" ? input.current?.closest<HTMLElement>(area) : area;
     if (place && input.current) connectDrop(place, input.current, onFiles, drop);
@@ -26,7 +29,7 @@ export function FileButton({ title, area, isPrimary, accept, onFiles, drop, ...r
   return (
     <label class={isPrimary ? "button primary" : "button"}>
       {title}
-      <input ref={input} type="file" class="visually-hidden" multiple accept={accept} />
+      <input ref={input} type="file" class="visually-hidden" multiple={multiple} accept={accept} />
     </label>
   );
 }

@@ -2,7 +2,7 @@
 
 import { closest } from "../../shell/dom.js";
 import { icon } from "../../shell/drawing/icons.js";
-import { h, toDom } from "../../shell/drawing/tree.js";
+import { h, type Tree, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
 
 export interface TableData {
@@ -31,16 +31,7 @@ export function connectTable(details: Element, data: TableData) {
   let [row, column] = [0, 0];
   const box = document.createElement("div");
   const show = () => {
-    const width = Math.min(COLUMNS, data.columns - column);
-    const height = Math.min(ROWS, data.rows - row);
-    const controls = [
-      data.rows > ROWS && pager("Rows", row, height, data.rows, ROWS),
-      data.columns > COLUMNS && pager("Columns", column, width, data.columns, COLUMNS),
-    ];
-    box.replaceChildren(
-      ...controls.flatMap((each) => (each ? [toDom(each)] : [])),
-      toDom(h("div", { class: "scroll-x" }, tableOf(data, row, column, height, width))),
-    );
+    box.replaceChildren(...pageOf(data, row, column).map((part) => toDom(part)));
     makeScrollable(box);
   };
   box.addEventListener("click", (event) => {
@@ -61,6 +52,17 @@ export function connectTable(details: Element, data: TableData) {
     details.append(box);
     show();
   });
+}
+
+/** The page of a table from a row and a column on, below the buttons that turn it. */
+export function pageOf(data: TableData, row: number, column: number): Tree[] {
+  const width = Math.min(COLUMNS, data.columns - column);
+  const height = Math.min(ROWS, data.rows - row);
+  return [
+    data.rows > ROWS && pager("Rows", row, height, data.rows, ROWS),
+    data.columns > COLUMNS && pager("Columns", column, width, data.columns, COLUMNS),
+    h("div", { class: "scroll-x" }, tableOf(data, row, column, height, width)),
+  ].filter((part) => part !== false);
 }
 
 function pager(axis: string, first: number, shown: number, all: number, step: number) {

@@ -1,9 +1,11 @@
 // A card of the playground: its settings, the histogram and the errors as one picture, in the theme of the page.
 
-import { context2d } from "../../shell/dom.js";
+import { context2d, find } from "../../shell/dom.js";
 import { GENERATORS } from "../data/generate.js";
+import type { Data, Result } from "../engine.js";
 import type { Source } from "../state.js";
 import { describe, ERRORS } from "../views/compare.js";
+import { withHistogram } from "../views/histogram.js";
 import { paintSvg } from "./paint-svg.js";
 
 const SCALE = 2; // pixels of a unit
@@ -13,22 +15,21 @@ const SIDE = 24;
 const HISTOGRAM = 0.8; // units of a pixel of the histogram
 const SHOWN = ["Bytes", "SQNR, dB", "Mean squared error", "Largest error"];
 
-/** @param playground  of playground.ts, with a result */
-export function cardOf({
-  source,
-  data,
-  result,
-  other,
-  otherResult,
-  histogram,
-  view,
-}: any): HTMLCanvasElement {
+/** @param a  the results of the settings to compare with */
+export function cardOf(
+  view: Element,
+  source: Source,
+  data: Data,
+  a: Result | undefined,
+  result: Result,
+  element: number,
+): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = SCALE * WIDTH;
   canvas.height = SCALE * HEIGHT;
   const context = context2d(canvas);
   const { color, fontFamily } = getComputedStyle(view);
-  const faint = getComputedStyle(view.querySelector(".play-note")).color;
+  const faint = getComputedStyle(find(view, ".play-note")).color;
   const room = WIDTH - 2 * SIDE;
   const write = (
     text: string,
@@ -44,7 +45,6 @@ export function cardOf({
   context.fillStyle = getComputedStyle(document.body).backgroundColor;
   context.fillRect(0, 0, WIDTH, HEIGHT);
 
-  const a = other ? otherResult : undefined;
   const titles = a
     ? [`A: ${describe(a.settings)}`, `B: ${describe(result.settings)}`]
     : [describe(result.settings)];
@@ -56,7 +56,7 @@ export function cardOf({
   context.save();
   context.translate(SIDE, a ? 86 : 72);
   context.scale(HISTOGRAM, HISTOGRAM);
-  histogram.drawnFor(room / HISTOGRAM, (svg: SVGSVGElement) => paintSvg(context, svg));
+  withHistogram({ data, result, element }, room / HISTOGRAM, (svg) => paintSvg(context, svg));
   context.restore();
 
   const shown = ERRORS.filter(([name]) => SHOWN.includes(name));

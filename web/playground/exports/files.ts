@@ -1,5 +1,6 @@
 // The results as files: JSON, CSV, SVG and PNG.
 
+import { context2d, find } from "../../shell/dom.js";
 import type { Settings } from "../state.js";
 import { indexOf } from "../views/geometry.js";
 import type { Evaluation } from "../worker/evaluate.js";
@@ -85,6 +86,31 @@ export function toSvg(svg: SVGSVGElement) {
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   for (const name of ["class", "role"]) copy.removeAttribute(name);
   return new XMLSerializer().serializeToString(copy);
+}
+
+/** The grids of the page side by side, as one picture. */
+export function toPicture(place: ParentNode) {
+  const grids = Array.from(place.querySelectorAll(".play-grid"), (grid) => ({
+    name: find(grid, "strong").textContent ?? "",
+    canvas: find(grid, "canvas", HTMLCanvasElement),
+  }));
+  const gap = 24;
+  const letters = 18 * Math.max(1, devicePixelRatio);
+  const picture = document.createElement("canvas");
+  picture.width = grids.reduce((sum, { canvas }) => sum + canvas.width + gap, gap);
+  picture.height = Math.max(...grids.map(({ canvas }) => canvas.height)) + 2 * gap + letters;
+  const context = context2d(picture);
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.font = `600 ${letters * 0.8}px system-ui, sans-serif`;
+  let x = gap;
+  for (const { name, canvas } of grids) {
+    context.fillStyle = "#1c2127";
+    context.fillText(name, x, gap + letters * 0.6, canvas.width);
+    context.drawImage(canvas, x, gap + letters);
+    x += canvas.width + gap;
+  }
+  return picture;
 }
 
 /** Offers a file for download. */

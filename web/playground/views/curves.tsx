@@ -2,80 +2,42 @@
 
 import { curveDrawing } from "../../figures/curve.js";
 import { facts } from "../../figures/parts.js";
-import { find } from "../../shell/dom.js";
+import { Drawn } from "../../shell/drawing/drawn.js";
+import { memo, useWidth } from "../../shell/drawing/hooks.js";
 import { formatNumber } from "../../shell/drawing/numbers.js";
-import { h, toDom } from "../../shell/drawing/tree.js";
-import { makeScrollable } from "../../shell/scrollable.js";
-import { isBlock, type Settings } from "../state.js";
-import type { Curves } from "../worker/sweeps.js";
+import type { Sweep } from "../engine.js";
+import { isBlock } from "../state.js";
+import { ClosedTable } from "./table.js";
 
 const HEIGHT = 230;
-const NAMES = ["Bits", "Range", "Groups"];
 
-export class CurvesView {
-  place: HTMLElement;
-  figures;
-  #shown: { curves: Curves; settings: Settings; shape: readonly number[] } | undefined;
-  /** The width of each figure; measured only when it changes, because measuring forces a layout. */
-  #rooms = new Map<Element, number>();
+export const CurvesView = memo(({ sweep }: { sweep: Sweep | undefined }) => (
+  <section class="play-curves" aria-label="Other settings">
+    <Curve name="Bits" {...(sweep && bitsCurve(sweep))} />
+    <Curve name="Range" {...(sweep && clipCurve(sweep))} />
+    <Curve name="Groups" {...(sweep && groupCurve(sweep))} />
+  </section>
+));
 
-  constructor(place: HTMLElement) {
-    this.place = place;
-    this.figures = NAMES.map((name) => {
-      const figure = toDom(
-        h(
-          "figure",
-          { class: "play-curve" },
-          h("figcaption", {}, name),
-          h("div", { class: "play-curve-drawing" }),
-          h(
-            "details",
-            { class: "panel-table" },
-            h("summary", {}, "Table", h("span", { class: "visually-hidden" }, ` of ${name}`)),
-            h("div", {}),
-          ),
-        ),
-      );
-      place.append(figure);
-      return figure;
-    });
-    const observer = new ResizeObserver((entries) => {
-      for (const { target, contentRect } of entries) this.#rooms.set(target, contentRect.width);
-      this.#draw();
-    });
-    for (const figure of this.figures) observer.observe(figure);
-  }
+type Drawing = ReturnType<typeof bitsCurve | typeof clipCurve | typeof groupCurve>;
 
-  show(curves: Curves, settings: Settings, shape: readonly number[]) {
-    this.#shown = { curves, settings, shape };
-    this.#draw();
-  }
-
-  #draw() {
-    if (!this.#shown) return;
-    const { curves, settings, shape } = this.#shown;
-    const parts = [
-      bitsCurve(curves, settings),
-      clipCurve(curves),
-      groupCurve(curves, settings, shape),
-    ];
-    for (const [i, figure] of this.figures.entries()) {
-      const { curve, caption, note, table } = parts[i];
-      const box = find(figure, ".play-curve-drawing");
-      const width = Math.floor(this.#rooms.get(figure) ?? 0);
-      const title = find(figure, "figcaption");
-      title.replaceChildren(caption, toDom(h("span", { class: "play-range" }, note)));
-      figure.hidden = curve.points.length < 2;
-      if (figure.hidden || width < 60) continue;
-      box.replaceChildren(toDom(curveDrawing(curve, width, HEIGHT)));
-      const tableBox = find(figure, "details > div");
-      tableBox.replaceChildren(toDom(table));
-      makeScrollable(tableBox);
-    }
-  }
+function Curve({ name, caption = name, note, curve, table }: { name: string } & Partial<Drawing>) {
+  const [figure, width] = useWidth<HTMLElement>();
+  return (
+    <figure class="play-curve" ref={figure} hidden={curve && curve.points.length < 2}>
+      <figcaption>
+        {caption}
+        <span class="play-range">{note}</span>
+      </figcaption>
+      <div class="play-curve-drawing">
+        {curve && width >= 60 && <Drawn trees={curveDrawing(curve, width, HEIGHT)} />}
+      </div>
+      <ClosedTable name={name}>{() => table && <Drawn trees={table()} />}</ClosedTable>
+    </figure>
+  );
 }
 
-function bitsCurve({ bits }: Curves, settings: Settings) {
+function bitsCurve({ curves: { bits }, settings }: Sweep) {
   const points = bits.map(({ x, sqnr }) => ({ x, y: sqnr }));
   const last = points.at(-1) ?? { x: 8, y: 0 };
   const from = Math.max(bits[0]?.x ?? 1, 2);
@@ -100,15 +62,16 @@ function bitsCurve({ bits }: Curves, settings: Settings) {
       current: isBlock(settings) ? undefined : settings.bits,
       reference,
     },
-    table: facts(
-      "Error against bits",
-      ["Bits", "SQNR, dB", "Mean squared error"],
-      bits.map(({ x, sqnr, mse }) => [x, decibels(sqnr), mse]),
-    ),
+    table: () =>
+      facts(
+        "Error against bits",
+        ["Bits", "SQNR, dB", "Mean squared error"],
+        bits.map(({ x, sqnr, mse }) => [x, decibels(sqnr), mse]),
+      ),
   };
 }
 
-function clipCurve({ clip, clipNow }: Curves) {
+function clipCurve({ curves: { clip, clipNow } }: Sweep) {
   const points = clip.map(({ x, mse }) => ({ x, y: mse }));
   const best = points.reduce((a, b) => (b.y <= a.y ? b : a), points[0] ?? { x: 1, y: 0 });
   const now =
@@ -132,15 +95,16 @@ function clipCurve({ clip, clipNow }: Curves) {
       best: best.x,
       current: now?.x,
     },
-    table: facts(
-      "Error against range",
-      ["Share", "Mean squared error", "SQNR, dB"],
-      clip.map(({ x, mse, sqnr }) => [percent(x), mse, decibels(sqnr)]),
-    ),
+    table: () =>
+      facts(
+        "Error against range",
+        ["Share", "Mean squared error", "SQNR, dB"],
+        clip.map(({ x, mse, sqnr }) => [percent(x), mse, decibels(sqnr)]),
+      ),
   };
 }
 
-function groupCurve({ group }: Curves, settings: Settings, shape: readonly number[]) {
+function groupCurve({ curves: { group }, settings, shape }: Sweep) {
   const size = shape.reduce((product, length) => product * length, 1);
   const channel = shape.length > 1 ? size / shape[0] : undefined;
   const name = (x: number) => (x === size ? "tensor" : x === channel ? "channel" : String(x));
@@ -170,11 +134,12 @@ function groupCurve({ group }: Curves, settings: Settings, shape: readonly numbe
       ),
       current: isBlock(settings) ? undefined : current,
     },
-    table: facts(
-      "Error against group size",
-      ["Values", "SQNR, dB", "Mean squared error", "Bits a value"],
-      group.map(({ x, sqnr, mse, bitsPerValue }) => [name(x), decibels(sqnr), mse, bitsPerValue]),
-    ),
+    table: () =>
+      facts(
+        "Error against group size",
+        ["Values", "SQNR, dB", "Mean squared error", "Bits a value"],
+        group.map(({ x, sqnr, mse, bitsPerValue }) => [name(x), decibels(sqnr), mse, bitsPerValue]),
+      ),
   };
 }
 
