@@ -364,6 +364,61 @@ describe("The playground by keyboard", () => {
   });
 });
 
+describe("A sweep of settings that change before it ends", () => {
+  it("is aborted by its signal, and its rows are never shown", async () => {
+    // The page's end alone: the worker is not told that the call is aborted, and answers it.
+    const prepare = () => {
+      const { postMessage } = Worker.prototype;
+      const sweep = { id: 0, isAborted: false, isAnswered: false };
+      Object.assign(window, { sweep });
+      Worker.prototype.postMessage = function (...message) {
+        const [{ id, name, argument }] = message;
+        if (name === undefined && id === sweep.id) {
+          sweep.isAborted = true;
+          return;
+        }
+        Reflect.apply(postMessage, this, message);
+        if (name !== "schemes" || argument.groupSize !== 8) return;
+        sweep.id = id;
+        this.addEventListener("message", ({ data }) => {
+          if (data.id === id) sweep.isAnswered = true;
+        });
+        const field = document.querySelector("#play [name='groupSize']");
+        field.value = "16";
+        queueMicrotask(() => field.dispatchEvent(new Event("input", { bubbles: true })));
+      };
+    };
+    const { page, close } = await open("?v=1&x=normal.16.64.1&s=symmetric&b=4&g=group.4", {
+      prepare,
+    });
+    await page.evaluate(() => {
+      const seen = new Set();
+      Object.assign(window, { seen });
+      const place = document.querySelector(".play-schemes-place");
+      const look = () => {
+        for (const { dataset } of place.querySelectorAll("[data-row^='int4-g']"))
+          seen.add(dataset.row);
+      };
+      look();
+      new MutationObserver(look).observe(place, {
+        subtree: true,
+        childList: true,
+        attributes: true,
+      });
+      const field = document.querySelector("#play [name='groupSize']");
+      field.value = "8";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await waitFor(page, () => window.sweep.isAnswered);
+    await page.waitForSelector("[data-row='int4-g16']");
+    await page.waitForSelector(COMPLETE);
+    assert.ok(await page.evaluate(() => window.sweep.isAborted));
+    const seen = await page.evaluate(() => [...window.seen].filter((name) => /g\d+$/.test(name)));
+    assert.deepEqual(seen, ["int4-g4", "int4-g16"]);
+    await close();
+  });
+});
+
 describe("A narrow screen", inWholeSuite, () => {
   it("is not exceeded, whatever is open, nor by letters of twice the size", async () => {
     const viewport = { width: 320, height: 640 };
