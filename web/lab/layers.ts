@@ -15,6 +15,8 @@ export interface Layer {
 }
 
 export class Layers {
+  /** How often a row has come or changed. */
+  changes = 0;
   #layers = new Map<string, Layer>();
   #rows = new Map<string, AnalysisRow>();
   #schemes = new Set<string>();
@@ -27,6 +29,7 @@ export class Layers {
 
   /** Takes a row; one of the same tensor and scheme is replaced. */
   take(row: AnalysisRow) {
+    this.changes++;
     const { name, scheme, shape } = row;
     this.#rows.set(JSON.stringify([name, scheme]), row);
     if (scheme === "keep") {
@@ -49,6 +52,7 @@ export class Layers {
 
   /** Takes the bytes of rows as the target stores them, and whether it does. */
   store(sizes: readonly { name: string; scheme: string; bytes: number; isWritten: boolean }[]) {
+    this.changes++;
     for (const { name, scheme, bytes, isWritten } of sizes) {
       const row = this.#rows.get(JSON.stringify([name, scheme]));
       if (row) Object.assign(row, { bytes, isWritten });

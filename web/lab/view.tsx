@@ -2,9 +2,12 @@
 
 import type { RefObject } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { memo } from "../shell/drawing/hooks.js";
 import { FileButton } from "../shell/file-button.js";
 import { METRICS, type Metric } from "./format.js";
 import type { Lab } from "./lab.js";
+import type { Layers } from "./layers.js";
+import type { LabState } from "./link.js";
 import { CompareView } from "./out/compare-view.js";
 import { ReportView } from "./out/report-view.js";
 import { ShipView } from "./out/ship-view.js";
@@ -84,7 +87,7 @@ export function LabView({ lab }: { lab: Lab }) {
       {header && last.current && (
         <Section name="lab-report" title="Reports and commands" hidden={!planned}>
           <ReportView
-            rows={lab.layers.rows}
+            layers={lab.layers}
             plan={last.current.plan}
             output={output}
             job={{
@@ -112,7 +115,7 @@ export function LabView({ lab }: { lab: Lab }) {
   );
 }
 
-const Opening = ({ lab }: { lab: Lab }) => (
+const Opening = memo(({ lab }: { lab: Lab }) => (
   <div class="lab-drop">
     <FileButton
       title="Open a model file"
@@ -162,18 +165,12 @@ const Opening = ({ lab }: { lab: Lab }) => (
       ))}
     </p>
   </div>
-);
+));
 
 function Analysis({ lab, table }: { lab: Lab; table: RefObject<LayerTable | null> }) {
-  const { header, layers, link, planned, stage } = lab;
-  const { metric, filter, sort, pins } = link;
+  const { header, layers, planned, stage } = lab;
+  const { metric, filter, sort, pins } = lab.link;
   const analyze = useRef<HTMLButtonElement>(null);
-  const all = layers.all.map((layer) => ({
-    ...layer,
-    planned: planned?.plan.schemes[layer.name],
-    isPinned: Object.hasOwn(pins, layer.name),
-  }));
-  const shown = shownLayers(all, link);
   return (
     <>
       <p>
@@ -209,21 +206,10 @@ function Analysis({ lab, table }: { lab: Lab; table: RefObject<LayerTable | null
         }
       />
       <p class="lab-status">{lab.status}</p>
-      <div class="lab-table">
-        <LayerTable
-          ref={table}
-          layers={all}
-          {...{ shown, metric, sort }}
-          schemes={layers.schemes}
-          reasonOf={(layer) => reasonOf(layer, planned?.plan)}
-          onOpen={lab.openCell}
-          onSort={(sort) => lab.change({ sort })}
-        />
-      </div>
-      <p class="lab-shows">
-        {foundText(shown.length, all.length, filter)}
-        {showsText(layers.counts)}
-      </p>
+      <Errors
+        {...{ lab, table, layers, planned, metric, filter, sort, pins }}
+        changes={layers.changes}
+      />
       <p class="lab-legend">
         ● in the plan · ■ pinned · × not stored by the output chosen below · ≈ estimated · → error
         of the outputs, otherwise of the weights
@@ -232,6 +218,45 @@ function Analysis({ lab, table }: { lab: Lab; table: RefObject<LayerTable | null
     </>
   );
 }
+
+interface ErrorsProps extends Pick<LabState, "metric" | "filter" | "sort" | "pins"> {
+  lab: Lab;
+  table: RefObject<LayerTable | null>;
+  layers: Layers;
+  changes: number;
+  planned: Planned | undefined;
+}
+
+/** The table, which is not drawn while the slider moves, but with each plan. */
+const Errors = memo(({ lab, table, layers, planned, pins, ...order }: ErrorsProps) => {
+  const all = layers.all.map((layer) => ({
+    ...layer,
+    planned: planned?.plan.schemes[layer.name],
+    isPinned: Object.hasOwn(pins, layer.name),
+  }));
+  const shown = shownLayers(all, order);
+  return (
+    <>
+      <div class="lab-table">
+        <LayerTable
+          ref={table}
+          layers={all}
+          shown={shown}
+          schemes={layers.schemes}
+          metric={order.metric}
+          sort={order.sort}
+          reasonOf={(layer) => reasonOf(layer, planned?.plan)}
+          onOpen={lab.openCell}
+          onSort={(sort) => lab.change({ sort })}
+        />
+      </div>
+      <p class="lab-shows">
+        {foundText(shown.length, all.length, order.filter)}
+        {showsText(layers.counts)}
+      </p>
+    </>
+  );
+});
 
 function PlanParts({ lab, planned, whole }: { lab: Lab; planned: Planned; whole: number }) {
   const { frontier, link, size } = lab;

@@ -1,24 +1,25 @@
 // Reports to download, and the same job for the command line.
 
 import { useState } from "preact/hooks";
-import type { AnalysisRow, Plan } from "zeropoint/models";
+import type { Plan } from "zeropoint/models";
 import { Drawn } from "../../shell/drawing/drawn.js";
 import { icon } from "../../shell/drawing/icons.js";
 import { keepReachable } from "../../shell/scrollable.js";
+import type { Layers } from "../layers.js";
 import { stemOf } from "../names.js";
 import { Button } from "../show/parts.js";
 import type { Output } from "./output.js";
 import { commandLine, save, toCsv, toHtmlPage, toJson } from "./report.js";
 
 interface Props {
-  rows: AnalysisRow[];
+  layers: Layers;
   plan: Plan;
   output: Output;
   /** Of the command line. */
   job: Omit<Parameters<typeof commandLine>[0], "format" | "target">;
 }
 
-export function ReportView({ rows, plan, output: { format, target }, job }: Props) {
+export function ReportView({ layers, plan, output: { format, target }, job }: Props) {
   const [isShown, setShown] = useState(false);
   const command = isShown ? commandLine({ ...job, format, target }) : "";
   const base = stemOf(job.name);
@@ -27,9 +28,10 @@ export function ReportView({ rows, plan, output: { format, target }, job }: Prop
     save(`${base}-plan.json`, "application/json", toJson({ ...plan, options }));
   };
   const reports = {
-    json: () => save(`${base}-analysis.json`, "application/json", toJson(rows)),
-    csv: () => save(`${base}-analysis.csv`, "text/csv", toCsv(rows)),
+    json: () => save(`${base}-analysis.json`, "application/json", toJson(layers.rows)),
+    csv: () => save(`${base}-analysis.csv`, "text/csv", toCsv(layers.rows)),
     html: () => {
+      const { rows } = layers;
       const kind = rows.some(({ isEstimate, moments }) => isEstimate || moments === "diagonal")
         ? "estimated where isEstimate is true, and of outputs where moments is diagonal"
         : "exact";

@@ -1,5 +1,6 @@
 // What the header of the file says: name, facts, metadata; and what a plan keeps of it.
 
+import { memo } from "../../shell/drawing/hooks.js";
 import { bytesText, countText, nounText } from "../../shell/drawing/numbers.js";
 import { formatText } from "../format.js";
 import type { Header } from "../model/commands.js";
@@ -27,12 +28,12 @@ export function FileFacts({ header: { name, size, format, tensors } }: { header:
   );
 }
 
-export const Metadata = ({ metadata }: Pick<Header, "metadata">) => (
+export const Metadata = memo(({ metadata }: Pick<Header, "metadata">) => (
   <details class="lab-metadata" hidden={metadata.length === 0}>
     <summary>{nounText(metadata.length, "line")} of metadata</summary>
     <Terms terms={metadata} />
   </details>
-);
+));
 
 /** Names of a reason that are shown. */
 const SHOWN = 50;

@@ -7,7 +7,7 @@ import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../fig
 import { drawing } from "../../figures/parts.js";
 import { Drawn } from "../../shell/drawing/drawn.js";
 import { Facts } from "../../shell/drawing/facts.js";
-import { useWidth } from "../../shell/drawing/hooks.js";
+import { memo, useWidth } from "../../shell/drawing/hooks.js";
 import { bytesText } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
 import { placeLabels } from "./frontier-labels.js";
@@ -218,17 +218,21 @@ export function PlanView({ frontier, planned, budget = 0, size, whole, onBudget 
         <summary>
           One scheme for all layers{uniforms.some(({ isPreset }) => isPreset) && ", and mixes"}
         </summary>
-        <Facts titles={["Scheme", "File, about", "Bits per value", "SQNR"]}>
-          {uniforms.map(({ name, bytes, error }) => (
-            <tr>
-              <th scope="row">{name}</th>
-              <td>{bytesText(bytes)}</td>
-              <td>{((8 * bytes) / parameters).toFixed(2)}</td>
-              <td>{decibelText(error)}</td>
-            </tr>
-          ))}
-        </Facts>
+        <Uniforms {...{ uniforms, parameters }} />
       </details>
     </div>
   );
 }
+
+const Uniforms = memo(({ uniforms, parameters }: Omit<Frontier, "points">) => (
+  <Facts titles={["Scheme", "File, about", "Bits per value", "SQNR"]}>
+    {uniforms.map(({ name, bytes, error }) => (
+      <tr>
+        <th scope="row">{name}</th>
+        <td>{bytesText(bytes)}</td>
+        <td>{((8 * bytes) / parameters).toFixed(2)}</td>
+        <td>{decibelText(error)}</td>
+      </tr>
+    ))}
+  </Facts>
+));
