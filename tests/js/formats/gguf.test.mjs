@@ -99,6 +99,26 @@ describe("readGGUF", () => {
     }
   });
 
+  it("names a tensor whose type was removed from ggml, and its type", async () => {
+    const tensor = { name: "blk.0.w", dtype: "float32", shape: [32], bytes: () => [] };
+    for (const [number, code, found] of [
+      [31, "ZP_UNSUPPORTED_FILE", "31: Q4_0_4_4, which was removed from ggml"],
+      [36, "ZP_UNSUPPORTED_FILE", "36: IQ4_NL_4_4, which was removed from ggml"],
+      [66, "ZP_INVALID_FILE", "66"],
+    ]) {
+      const { header } = layoutGGUF([{ ...tensor, bytes: () => [new Uint8Array(128)] }], []);
+      const bytes = new Uint8Array(header.length + 128);
+      bytes.set(header);
+      // Name, number of axes, one length, type.
+      new DataView(bytes.buffer).setUint32(24 + 8 + 7 + 4 + 8, number, true);
+      await assert.rejects(readGGUF(bytesSource(bytes)), (error) => {
+        assert.equal(error.code, code);
+        assert.match(error.message, /expected a known tensor type of "blk\.0\.w", found /);
+        return error.found === found;
+      });
+    }
+  });
+
   it("reads big-endian files as little-endian ones", async () => {
     const read = await readGGUF(vectors.source("big-endian.gguf"));
     assert.equal(read.littleEndian, false);

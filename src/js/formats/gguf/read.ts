@@ -1,6 +1,7 @@
 // Reads GGUF: typed keys, tensor infos, then aligned tensor data.
 // Source: ggml 0.27 (gguf.cpp), gguf-py 0.7 for holes, nested arrays and byte order.
 
+import { show } from "../../base/format-value.js";
 import { Budget } from "../budget.js";
 import { bytesOf, dtypeInfo, type FileDType, isBlockType, swapBytes, swapSize } from "../dtypes.js";
 import {
@@ -19,6 +20,7 @@ import {
   alignmentOf,
   GGUFEntry,
   type GGUFType,
+  REMOVED_TYPES,
   TENSOR_TYPES,
   typeSize,
   VALUE_TYPES,
@@ -251,7 +253,13 @@ function readInfo(
   const count = countElements(where, at, shape);
   const number = header.u32("the tensor's type");
   const dtype = TENSOR_TYPES[number];
-  if (dtype === undefined) throw fileError(where, header.at - 4, "a known tensor type", number);
+  if (dtype === undefined) {
+    const expected = `a known tensor type of ${show(name)}`;
+    const removed = REMOVED_TYPES.get(number);
+    if (removed === undefined) throw fileError(where, header.at - 4, expected, number);
+    const found = `${number}: ${removed}, which was removed from ggml`;
+    throw unsupported(where, header.at - 4, expected, found);
+  }
   const { blockLength } = dtypeInfo(dtype) as { blockLength: number };
   const row = shape.at(-1) ?? 1;
   const byteLength = bytesOf(dtype, count);

@@ -4,7 +4,7 @@
 import type { FileDType } from "../dtypes.js";
 import { fileError } from "../source.js";
 
-/** Tensor types by their number; what is missing was removed from ggml. */
+/** Tensor types by their number. */
 export const TENSOR_TYPES: readonly (FileDType | undefined)[] = /* @__PURE__ */ (() => {
   const types: (FileDType | undefined)[] = [];
   const ids: { readonly [first: number]: readonly FileDType[] } = {
@@ -22,6 +22,22 @@ export const TENSOR_TYPES: readonly (FileDType | undefined)[] = /* @__PURE__ */ 
   }
   return types;
 })();
+
+/** The names of types that were removed from ggml, by their number. */
+export const REMOVED_TYPES: ReadonlyMap<number, string> = /* @__PURE__ */ new Map([
+  ...([
+    [4, "Q4_2"],
+    [5, "Q4_3"],
+    [31, "Q4_0_4_4"],
+    [32, "Q4_0_4_8"],
+    [33, "Q4_0_8_8"],
+  ] as const),
+  ...([
+    [36, "IQ4_NL_4_4"],
+    [37, "IQ4_NL_4_8"],
+    [38, "IQ4_NL_8_8"],
+  ] as const),
+]);
 
 /** Types of values by their number, with the bytes of one; 0 where it varies. */
 export const VALUE_TYPES = [

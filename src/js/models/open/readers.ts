@@ -16,7 +16,7 @@ import type { StoredWeight } from "../stored/weight.js";
 import { STRUCTURE_KEY } from "../structure/structure.js";
 import type { FormatDocument, Shard } from "./document.js";
 import type { ModelFormat } from "./model.js";
-import { loadLattices } from "./values.js";
+import { decodeTile, loadLattices } from "./values.js";
 
 const where = "openModel";
 
@@ -50,17 +50,22 @@ interface ReadModel {
 /** The reader of each format. */
 export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<ReadModel> } = {
   safetensors: readSafetensorsModel,
-  async gguf({ file, fileName, openBeside, budget }) {
-    const [{ readGGUF }, { joinSplits }] = await loadModule(
+  async gguf({ file, fileName, openBeside, core, budget }) {
+    const [{ readGGUF }, { joinSplits }, { findScaledWeights }] = await loadModule(
       where,
-      Promise.all([import("../../formats/gguf/read.js"), import("../../formats/gguf/splits.js")]),
+      Promise.all([
+        import("../../formats/gguf/read.js"),
+        import("../../formats/gguf/splits.js"),
+        import("../stored/gguf.js"),
+      ]),
     );
     const first = await readGGUF(file, where, budget);
     const gguf = await joinSplits(first, fileName, openBeside, where, budget);
     if ([...gguf.tensors.values()].some(({ dtype }) => isLattice(dtype))) await loadLattices(where);
     const metadata = () => new Map(Array.from(gguf.metadata, ([key, { value }]) => [key, value]));
     const document = { format: "gguf", gguf } as const;
-    return { metadata, tensors: gguf.tensors, document, weights: [] };
+    const weights = findScaledWeights(gguf.tensors, (...tile) => decodeTile(core, ...tile));
+    return { metadata, tensors: gguf.tensors, document, weights };
   },
   async onnx({ file, openBeside, budget }) {
     const [{ readOnnx }, { findWeightsOfOnnx }] = await loadModule(

@@ -197,7 +197,9 @@ function choiceOf(job: Job, tensor: ModelTensor): TensorChoice {
   }
   if (scheme.kind === "keep") {
     // A container has the values of quantized tensors.
-    if (tensor.isQuantized) return { dtype: "float32", ...(reason !== undefined && { reason }) };
+    if (tensor.isQuantized && job.document.format !== "gguf") {
+      return { dtype: "float32", ...(reason !== undefined && { reason }) };
+    }
     return storedChoice(where, tensor, reason);
   }
   const kept = job.document.format === "gguf" ? float32Reason(tensor) : undefined;
