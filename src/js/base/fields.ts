@@ -42,7 +42,7 @@ export function fixFields<T extends object>(object: T, fields: Partial<T>): void
 }
 
 /** Names of the fields of tensors. */
-const FIELDS = [
+export const FIELDS = [
   ...["data", "shape", "dims", "dtype", "scheme", "qscheme", "scale", "zeroPoint", "axis"],
   "offset",
   "groupSize",

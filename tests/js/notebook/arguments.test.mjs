@@ -30,7 +30,7 @@ describe("Every function and method", () => {
   const cases = [
     ["Tensor", () => torch.zeros(2, 2), torch.Tensor.prototype, ["constructor", "toString", "get"]],
     ["quantized tensor", q, Object.getPrototypeOf(q()), ["constructor", "toString"]],
-    ["torch", () => torch, torch, ["Tensor", "dtype", "is_tensor"]],
+    ["torch", () => torch, torch, ["Tensor", "dtype", "is_tensor", "meshgrid"]],
   ];
 
   it("refuses unknown keywords", () => {
@@ -63,7 +63,7 @@ describe("Every function and method", () => {
     raises(
       () => torch.mean(a, { axes: 0 }),
       "TypeError",
-      'torch.mean: has no argument "axes"; it takes input, dim, keepdim',
+      'torch.mean: has no argument "axes"; it takes input, dim, keepdim, dtype',
     );
     raises(() => torch.cat([a], 0, { dim: 1 }), "TypeError", /two values for the argument dim/);
   });

@@ -123,7 +123,11 @@ describe("the notebooks' cells", () => {
   it("compute and show what PyTorch does", () => {
     forAll(all, 36, ({ id, op, in: given, out, torch_repr }) => {
       const value = RUN[op](given, out, id);
-      assert.equal(value.text ?? repr(value), torch_repr, id);
+      assert.equal(
+        (torch.is_tensor(value) ? undefined : value.text) ?? repr(value),
+        torch_repr,
+        id,
+      );
     });
   });
 
@@ -133,7 +137,11 @@ describe("the notebooks' cells", () => {
       26,
       ({ id, op, in: given, out, printed }) => {
         const value = RUN[op](given, out, id);
-        assert.equal(value.text ?? display(value), printed, id);
+        assert.equal(
+          (torch.is_tensor(value) ? undefined : value.text) ?? display(value),
+          printed,
+          id,
+        );
       },
     );
   });

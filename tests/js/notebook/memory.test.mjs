@@ -11,6 +11,8 @@ await init();
 /** Members that give PyTorch's views, or the tensor itself, and `data`, which is documented as its memory. */
 const VIEWS = [
   ...["data", "numpy", "T", "t", "select", "narrow", "get", "view", "reshape", "flatten"],
+  ...["mT", "split", "chunk", "unbind", "unflatten", "ravel", "movedim", "swapaxes"],
+  ...["broadcast_to", "expand_as", "view_as", "reshape_as", "diagonal"],
   ...["squeeze", "unsqueeze", "transpose", "permute", "expand", "contiguous", "detach"],
   // To the dtype that the tensor has.
   ...["to", "type_as", "float", "double", "char", "byte", "short", "int", "long", "bool"],
@@ -41,6 +43,42 @@ const ARGUMENTS = {
   round: [[], [{ decimals: 5 }]],
   softmax: [[0]],
   where: [[torch.tensor(true), 0]],
+  flip: [[0], [[]]],
+  roll: [[0], [0, 0]],
+  repeat: [[1, 1], [1]],
+  tile: [[1]],
+  repeat_interleave: [[1], [1, 0]],
+  diff: [[], [0]],
+  diag: [[]],
+  tril: [[5]],
+  triu: [[-5]],
+  sort: [[], [0]],
+  topk: [[1]],
+  kthvalue: [[1]],
+  cummax: [[0]],
+  cummin: [[0]],
+  cumsum: [[0]],
+  cumprod: [[0]],
+  log_softmax: [[0]],
+  logsumexp: [[0]],
+  quantile: [[0.5]],
+  clip: [[-100, 100]],
+  clamp_min: [[-100], [torch.tensor(-100)]],
+  clamp_max: [[100], [torch.tensor(100)]],
+  remainder: [[1000]],
+  fmod: [[1000]],
+  bitwise_or: [[0]],
+  bitwise_and: [[-1]],
+  bitwise_xor: [[0]],
+  bitwise_left_shift: [[0]],
+  bitwise_right_shift: [[0]],
+  masked_fill: [[torch.tensor(false), 0]],
+  masked_select: [[torch.tensor(true)]],
+  index_select: [[0, torch.tensor([0])]],
+  gather: [[0, torch.tensor([[0]])]],
+  scatter: [[0, torch.tensor([[0]]), 1]],
+  take: [[torch.tensor([0])]],
+  outer: [[torch.tensor([1])]],
   matmul: [[torch.tensor([[1], [0], [0]], { dtype: torch.float32 })]],
 };
 for (const name of [
@@ -59,6 +97,8 @@ for (const name of [
 }
 for (const name of ["rsub", "rdiv", "eq", "ne", "lt", "le", "gt", "ge"]) ARGUMENTS[name] = [[1]];
 
+const isTensor = (value) => torch.is_tensor(value);
+
 /** Overwrites all tensors and arrays in a value. @returns whether there was one */
 function overwrite(value) {
   if (ArrayBuffer.isView(value)) {
@@ -70,8 +110,7 @@ function overwrite(value) {
     if (isWritable) value.fill(77);
     return value.map((each) => overwrite(each)).includes(true) || isWritable;
   }
-  if (value?.is_quantized) return false;
-  if (typeof value?.fill_ !== "function" || value.numel() === 0) return false;
+  if (!isTensor(value) || value.is_quantized || value.numel() === 0) return false;
   // Through the methods, as strides and offsets are theirs.
   value.fill_(value.dtype === torch.bool ? !value.flatten().get(0).item() : 77);
   return true;
@@ -80,9 +119,9 @@ function overwrite(value) {
 const stateOf = (value) => {
   if (Array.isArray(value)) return value.map(stateOf);
   if (ArrayBuffer.isView(value)) return [...value];
-  if (value?.is_quantized) return [String(value), [...value.int_repr().data]];
-  const isTensor = typeof value?.fill_ === "function";
-  return isTensor ? [[...value.data], [...value.shape], value.stride()] : String(value);
+  if (!isTensor(value)) return String(value);
+  if (value.is_quantized) return [String(value), [...value.int_repr().data]];
+  return [[...value.data], [...value.shape], value.stride()];
 };
 
 /** Runs a function; undefined where its arguments do not fit. */
@@ -132,6 +171,8 @@ describe("Memory of a tensor", () => {
           view: [2],
           reshape: [2],
         },
+        ...{ split: [1], chunk: [1], unflatten: [1, [1, 2]], movedim: [0, 1], swapaxes: [0, 1] },
+        ...{ broadcast_to: [[1, 2]], expand_as: [x], view_as: [x], reshape_as: [x] },
         ...{ unsqueeze: [0], transpose: [0, 1], permute: [1, 0], expand: [1, 2] },
         ...{ to: [torch.float32], type_as: [x] },
       }[name];
@@ -141,7 +182,8 @@ describe("Memory of a tensor", () => {
       const before = stateOf(input);
       const result = typeof input[name] === "function" ? input[name](...(args ?? [])) : input[name];
       if (ArrayBuffer.isView(result)) result.fill(result instanceof BigInt64Array ? 0n : 0);
-      else result.fill_(input.dtype === torch.bool ? false : 0);
+      else
+        (Array.isArray(result) ? result[0] : result).fill_(input.dtype === torch.bool ? false : 0);
       assert.notDeepEqual(stateOf(input), before, name);
     }
   });
@@ -256,7 +298,7 @@ describe("Memory of results of functions", () => {
       const before = [String(observer), qparams()];
       for (const field of ["min_val", "max_val"]) overwrite(attempt(() => observer[field]));
       for (const value of attempt(() => observer.calculate_qparams()) ?? []) overwrite(value);
-      for (const value of observer.get_tensor_value?.() ?? []) overwrite(value);
+      for (const value of attempt(() => observer.get_tensor_value()) ?? []) overwrite(value);
       sameDeep([String(observer), qparams()], before, name);
     }
   });

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { repr, torch } from "zeropoint/notebook";
+import { inspect } from "node:util";
+import { init, repr, torch } from "zeropoint/notebook";
 import { raises } from "./asserts.mjs";
+
+await init();
 
 describe("torch.nn.functional.linear", () => {
   it("does not stretch its result to the bias", () => {
@@ -261,6 +264,62 @@ describe("an unknown name", () => {
       assert.throws(read, { name: "TypeError", message, code: "ZP_PYTHON_ATTRIBUTE_ERROR" });
     });
   }
+
+  const observer = new torch.ao.quantization.observer.MinMaxObserver();
+  const quantized = () => torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.qint8);
+  for (const [read, message] of [
+    [
+      () => torch.ones(2).matmull(torch.ones(2)),
+      "'Tensor' object has no attribute 'matmull'. Did you mean: 'matmul'?",
+    ],
+    [() => torch.ones(2).Shape, "'Tensor' object has no attribute 'Shape'. Did you mean: 'shape'?"],
+    [() => torch.ones(2).length, "'Tensor' object has no attribute 'length'"],
+    [
+      () => observer.calculate_qparam(),
+      "'MinMaxObserver' object has no attribute 'calculate_qparam'. Did you mean: 'calculate_qparams'?",
+    ],
+    [
+      () => quantized().int_rep(),
+      "'Tensor' object has no attribute 'int_rep'. Did you mean: 'int_repr'?",
+    ],
+    [
+      () => new torch.distributions.normal.Normal(0, 1).samples(),
+      "'Normal' object has no attribute 'samples'. Did you mean: 'sample'?",
+    ],
+    [
+      () => torch.ao.quantization.qconfig.default_qconfig.weights,
+      "'QConfig' object has no attribute 'weights'. Did you mean: 'weight'?",
+    ],
+  ]) {
+    it(`of an object throws what Python says: ${message}`, () => {
+      assert.throws(read, { name: "TypeError", message, code: "ZP_PYTHON_ATTRIBUTE_ERROR" });
+    });
+  }
+
+  it("is undefined where others ask any object for it", async () => {
+    const objects = [
+      ...[torch.ones(2), observer, quantized(), torch.int8, torch.qint8],
+      ...[
+        torch.ao.quantization.qconfig.default_qconfig,
+        new torch.distributions.normal.Normal(0, 1),
+      ],
+    ];
+    for (const object of objects) {
+      assert.equal(await object, object);
+      for (const name of ["then", "nodeType", "$$typeof", "asymmetricMatch", "@@iterator"]) {
+        assert.equal(object[name], undefined, `${name} of ${object}`);
+      }
+      assert.equal(object[Symbol("other")], undefined);
+      assert.equal(object.toJSON ?? undefined, undefined);
+      assert.equal("anything" in object, false);
+      assert.equal(Object.hasOwn(object, "anything"), false);
+      assert.match(inspect(object), /./);
+      assert.notDeepEqual(object, {});
+      JSON.stringify(object);
+      // Prototypes may be asked for anything.
+      assert.equal(Object.getPrototypeOf(object).anything, undefined);
+    }
+  });
 
   it("is not one that JavaScript asks of any value", async () => {
     assert.equal(await torch, torch);

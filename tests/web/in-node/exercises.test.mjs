@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { display, init, round, torch } from "zeropoint/notebook";
 import { fromPage } from "../from-page.mjs";
+import { COMBINED } from "./exercises/combined.mjs";
+import { OTHERWISE } from "./exercises/otherwise.mjs";
 import { RIGHT } from "./exercises/right.mjs";
 import { WRONG } from "./exercises/wrong.mjs";
 
@@ -62,7 +64,7 @@ describe("exercises", () => {
 
     it(`${id}: other right answers pass`, () => {
       assert.ok(RIGHT[id].length >= 2);
-      for (const expression of RIGHT[id]) {
+      for (const expression of [...RIGHT[id], ...(OTHERWISE[id] ?? [])]) {
         const { passed, text, detail } = gradeOf(id, asCode(id, expression));
         assert.ok(passed, `${expression}: ${text}\n${detail}`);
       }
@@ -82,6 +84,16 @@ describe("exercises", () => {
         assert.ok(text.startsWith(taskOf(id).mistakes[mistake]));
       });
     }
+  }
+});
+
+describe("wrong answers written in other ways", () => {
+  for (const [id, expected, expression] of COMBINED) {
+    it(`${id}: names ${expected.join(" and ")}: ${expression.slice(0, 60)}`, () => {
+      const { passed, mistakes, text, detail } = gradeOf(id, asCode(id, expression));
+      assert.equal(passed, false);
+      assert.deepEqual(mistakes, expected, `${text}\n${detail}`);
+    });
   }
 });
 
@@ -126,7 +138,7 @@ describe("grade", () => {
 
   it("says what a function throws", () => {
     const { text } = gradeOf("steps", asCode("steps", "(x) => x.dividedBy(2)"));
-    assert.match(text, /^It throws TypeError: .*dividedBy/);
+    assert.match(text, /^It throws AttributeError: .*dividedBy/);
   });
 
   it("says that a function is missing", () => {
@@ -138,12 +150,69 @@ describe("grade", () => {
     assert.deepEqual(gradeOf("steps", code).mistakes, ["changes its argument"]);
   });
 
-  it("says that a shape or a dtype is another one", () => {
-    const shape = asCode("steps", "(x, s, z) => x.div(s).add(z).flatten()");
-    assert.match(gradeOf("steps", shape).text, /another shape/);
-    const dtype = asCode("steps", "(x, s, z) => x.div(s).add(z).double()");
-    assert.match(gradeOf("steps", dtype).text, /another dtype/);
-    const kind = asCode("steps", "(x, s, z) => x.div(s).add(z).tolist()");
-    assert.match(gradeOf("steps", kind).text, /another kind/);
+  for (const [what, id, answer, text] of [
+    [
+      "a shape",
+      "steps",
+      "(x, s, z) => x.div(s).add(z).flatten()",
+      /^It has the shape \[9\], and must have \[3, 3\]/,
+    ],
+    [
+      "a dtype",
+      "steps",
+      "(x, s, z) => x.div(s).add(z).double()",
+      /^It has the dtype torch.float64, and must have torch.float32/,
+    ],
+    [
+      "a list",
+      "steps",
+      "(x, s, z) => x.div(s).add(z).tolist()",
+      /^It returns a list; the result must be a float tensor: torch.tensor\(list\)/,
+    ],
+    ["a text", "steps", "(x, s, z) => String(x.div(s).add(z))", /^It returns a text/],
+    [
+      "a Promise",
+      "steps",
+      "async (x, s, z) => x.div(s).add(z)",
+      /^It is a Promise: leave out async/,
+    ],
+    [
+      "a tensor for a number",
+      "symmetric-scale",
+      "(x, d = torch.int8) => x.abs().max().div(torch.iinfo(d).max)",
+      /^It returns a tensor; the result must be a number: \.item\(\)/,
+    ],
+    ["an object", "range", "() => ({ lowest: 1, highest: 2 })", /^It returns an object/],
+    [
+      "one number",
+      "range",
+      "() => 1",
+      /^It returns a number; the result must be \[lowest, highest\]/,
+    ],
+    ["three things", "range", "() => [1, 2, 3]", /^It returns 3 things/],
+    [
+      "a tensor in a list",
+      "symmetric",
+      `(x, d = torch.int8) => {
+        const s = x.abs().max().div(torch.iinfo(d).max);
+        return [x.div(s).round().to(d), s];
+      }`,
+      /^Item 1 of its result is a tensor, and must be a number/,
+    ],
+    ["NaN", "range", "(s, z, d) => [s * torch.iinfo(d).mn, 1]", /^Item 0 of its result has NaN/],
+  ]) {
+    it(`says how a result is of another kind: ${what}`, () => {
+      const grade = gradeOf(id, asCode(id, answer));
+      assert.equal(grade.passed, false);
+      assert.match(grade.text, text);
+    });
+  }
+
+  it("does not count the order of rounding where steps cancel", () => {
+    const code = asCode(
+      "steps",
+      "(x, s, z) => torch.tensor(x.flatten().tolist().map((v) => v / s + z)).reshape([...x.shape])",
+    );
+    assert.ok(gradeOf("steps", code).passed);
   });
 });

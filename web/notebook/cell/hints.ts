@@ -1,8 +1,10 @@
 // Hints at the cause of a cell's error: Python habits, or another cell.
 
-import { editDistance } from "../../../dist/base/edit-distance.js";
+import { nearestName as nearest } from "../../../dist/notebook/python/nearest-name.js";
 import type { CellError } from "../worker/cell-error.js";
 import { REMOVED, REMOVED_CONNECTING, REMOVED_EVALUATING } from "../worker/isolate.js";
+
+export { nearest };
 
 /** Python's keywords and names, with JavaScript's equivalents. */
 const PYTHON = new Map([
@@ -45,19 +47,6 @@ const METHODS = new Map([
 
 /** The functions for the product of two matrices. */
 const MATMUL = "a.matmul(b)";
-
-/** Functions and methods of PyTorch that are not here, and expressions with the same value. */
-const INSTEAD = new Map([
-  ["bmm", MATMUL],
-  ["cumsum", "list.map((x, i) => sum of list.slice(0, i + 1))"],
-  ["histc", "new HistogramObserver({ bins }), which counts what it observes: histogram"],
-  ["linspace", "torch.arange(n).mul((end - start) / (n - 1)).add(start)"],
-  ["mm", MATMUL],
-  ["sort", "x.flatten().tolist().toSorted((a, b) => a - b)"],
-  ["std", "x.sub(x.mean()).square().sum().div(x.numel() - 1).sqrt()"],
-  ["topk", "x.flatten().tolist().toSorted((a, b) => b - a).slice(0, k)"],
-  ["var", "x.sub(x.mean()).square().sum().div(x.numel() - 1)"],
-]);
 
 /** Beginnings of Python lines that are syntax errors in JavaScript, with JavaScript's equivalents. */
 const BEGINNINGS = [
@@ -117,7 +106,7 @@ type Code = { label: string; source: string };
  * @returns a sentence, or nothing
  */
 export function hint(error: CellError, cell: Code, cells: Code[]): string {
-  const { name, message, line, promise, near, advice, inTorch = false } = error;
+  const { name, line, promise, near, advice, inTorch = false } = error;
   if (promise) return `${promise} is a Promise: write await before what makes it.`;
   if (name === "SyntaxError" && line !== undefined && near === undefined) {
     const text = cell.source.split("\n")[line - 1] ?? "";
@@ -137,10 +126,6 @@ export function hint(error: CellError, cell: Code, cells: Code[]): string {
       [];
     return instead ? `JavaScript writes ${instead}` : "";
   }
-  const absent = /(?:has no attribute '|\.)(\w+)(?:'$| is not a function|$)/.exec(message);
-  const same = absent && INSTEAD.get(absent[1]);
-  if (same === MATMUL) return `The product a @ b is ${MATMUL}`;
-  if (same) return `There is no ${absent[1]} here; the same is ${same}`;
   if (advice) return advice;
   if (near) return `Did you mean ${near}?`;
   const missing = missingName(error);
@@ -237,23 +222,4 @@ function isOnlyAssigned(name: string, { source }: Code) {
 
 function escaped(name: string) {
   return name.replaceAll("$", "\\$");
-}
-
-/** The name that is one or two letters away, at most a third of them. */
-export function nearest(name: string, names: string[]) {
-  let [near, least] = ["", Math.min(2, name.length / 3) + 0.5];
-  for (const each of names) {
-    const [a, b] = [name.toLowerCase(), each.toLowerCase()];
-    // Of names that differ in capitals alone, the one with the same capitals.
-    const capitals = each[0] === name[0] ? 0 : 0.25;
-    const distance = (isSwapped(a, b) ? 1 : editDistance(a, b)) + capitals;
-    if (distance < least) [near, least] = [each, distance];
-  }
-  return near;
-}
-
-/** Whether two neighbouring letters are swapped: one typing error, although two letters differ. */
-function isSwapped(a: string, b: string) {
-  const at = [...a].findIndex((letter, i) => letter !== b[i]);
-  return at >= 0 && a.slice(0, at) + a[at + 1] + a[at] + a.slice(at + 2) === b;
 }

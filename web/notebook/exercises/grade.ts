@@ -50,9 +50,12 @@ export function grade(
     const before = args(torch);
     given.push(outcomeOf(learner, own));
     if (!own.every((value, at) => isSame(value, before[at]))) {
+      const changed = own.find((value, at) => !isSame(value, before[at]));
+      const advice = isTensor(changed)
+        ? "Methods that end with an underscore, such as add_, work in place; add does not."
+        : "Make a new list instead of writing into the one that was given.";
       return failed(
-        `It changes its argument, so the caller's tensor is another one afterwards (${label}). ` +
-          "Methods that end with an underscore, such as add_, work in place; add does not.",
+        `It changes its argument, so the caller's own is another one afterwards (${label}). ${advice}`,
         ["changes its argument"],
       );
     }
@@ -65,22 +68,25 @@ export function grade(
     return { passed: true, text: `Right: all ${count} tests give the same.`, mistakes: [] };
   }
   const mistakes = explain(task, given, torch);
-  const detail = describe(task, wrong, right[wrong], given[wrong], display);
+  const detailOf = (at: number) => describe(task, at, right[at], given[at], display);
   if (mistakes) {
-    return failed(mistakes.map((name) => task.mistakes[name]).join(" "), mistakes, detail);
+    const text = mistakes.map((name) => task.mistakes[name]).join(" ");
+    return failed(text, mistakes, detailOf(wrong));
   }
   const { value, thrown } = given[wrong];
-  if (thrown === undefined && value === undefined) {
-    return failed("It returns nothing: is there a return?", ["returns nothing"], detail);
+  if (thrown === undefined && value === undefined && right[wrong].value !== undefined) {
+    return failed("It returns nothing: is there a return?", ["returns nothing"], detailOf(wrong));
   }
   if (thrown !== undefined) {
-    return failed(shortened(`It throws ${errorText(thrown)}`), [], detail);
+    return failed(shortened(`It throws ${errorText(thrown)}`), [], detailOf(wrong));
   }
-  return failed(
-    `${ofKind(right[wrong].value, value) ?? "Not right yet"}: the first test that differs is below.`,
-    [],
-    detail,
+  // A difference in kind says more than one in numbers, also where it is not in the first test.
+  const kinds = given.map((outcome, i) =>
+    outcome.thrown === undefined ? ofKind(task, right[i].value, outcome.value) : undefined,
   );
+  const at = kinds.findIndex((kind) => kind !== undefined);
+  if (at >= 0) return failed(`${kinds[at]} The test is below.`, [], detailOf(at));
+  return failed("Not right yet: the first test that differs is below.", [], detailOf(wrong));
 }
 
 const isFunction = (value: unknown): value is (...args: unknown[]) => unknown =>
@@ -127,10 +133,12 @@ function isSameOutcome(a: Outcome, b: Outcome) {
 
 const nameOf = (thrown: any) => thrown?.name ?? "an error";
 
-const errorText = (thrown: any) => `${nameOf(thrown)}: ${thrown?.message ?? thrown}`;
+const errorText = (thrown: any) => {
+  const isAttribute = thrown?.pythonType === "AttributeError";
+  return `${isAttribute ? "AttributeError" : nameOf(thrown)}: ${thrown?.message ?? thrown}`;
+};
 
-const isTensor = (value: any) =>
-  typeof value === "object" && value !== null && typeof value.tolist === "function";
+const isTensor = (value: any) => typeof value === "object" && value !== null && "tolist" in value;
 
 /** Whether two results are equal: tensors of one dtype and shape, numbers, and lists of them. */
 export function isSame(a: any, b: any): boolean {
@@ -140,7 +148,7 @@ export function isSame(a: any, b: any): boolean {
       isTensor(b) &&
       isSameDType(String(a.dtype), String(b.dtype)) &&
       String([...a.shape]) === String([...b.shape]) &&
-      isSame(a.flatten().tolist(), b.flatten().tolist())
+      isSameList(a.flatten().tolist(), b.flatten().tolist())
     );
   }
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -156,22 +164,71 @@ export function isSame(a: any, b: any): boolean {
   return a === b;
 }
 
+/**
+ * Whether the values of two tensors are equal. A difference that is a rounding of the largest of them, 4 units in its last
+ * place of float32, counts as equal: where steps cancel, another order of rounding leaves that much.
+ */
+function isSameList(a: any[], b: any[]) {
+  if (isSame(a, b)) return true;
+  const most = a.reduce((most, value) => (Math.abs(value) > most ? Math.abs(value) : most), 0);
+  return a.every(
+    (value, i) =>
+      isSame(value, b[i]) ||
+      (most < Infinity && !Number.isInteger(value) && Math.abs(value - b[i]) <= most * 2 ** -22),
+  );
+}
+
 /** Whole numbers without a dtype make an int64 tensor, also where they are results of float arithmetic. */
 const isSameDType = (a: string, b: string) =>
   a === b || [a, b].sort().join() === "torch.float32,torch.int64";
 
-/** The difference in kind between two results, in words, if there is one. */
-function ofKind(right: any, value: any) {
-  if (isTensor(right) && isTensor(value)) {
-    if (String([...right.shape]) !== String([...value.shape]))
-      return "The result has another shape";
-    if (String(right.dtype) !== String(value.dtype)) return "The result has another dtype";
-    return undefined;
+/** The difference in kind between two results, in a sentence, if there is one. */
+function ofKind(task: Task, right: any, value: any, what = "It"): string | undefined {
+  const [wanted, got] = [kindOf(right), kindOf(value)];
+  if (got === "a Promise") return `${what} is a Promise: leave out async and await.`;
+  if (wanted !== got) {
+    if (right === undefined || value === undefined) return undefined;
+    if (what !== "It") return `${what} is ${got}, and must be ${wanted}.`;
+    const way =
+      got === "a tensor" && wanted === "a number"
+        ? ": .item() makes a number of a tensor"
+        : got === "a list" && wanted === "a tensor"
+          ? ": torch.tensor(list) makes a tensor"
+          : "";
+    return `It returns ${got}; the result must be ${task.results}${way}.`;
   }
-  if (isTensor(right) !== isTensor(value) || Array.isArray(right) !== Array.isArray(value)) {
-    return "The result is of another kind";
+  if (Array.isArray(right)) {
+    if (right.length !== value.length && task.results.startsWith("[")) {
+      return `It returns ${value.length} things; the result must be ${task.results}.`;
+    }
+    const different = right.map((each, i) =>
+      ofKind(task, each, value[i], `Item ${i} of its result`),
+    );
+    return different.find((each) => each !== undefined);
+  }
+  if (isTensor(right)) {
+    const [shape, own] = [right, value].map((tensor) => [...tensor.shape].join(", "));
+    if (shape !== own) return `${what} has the shape [${own}], and must have [${shape}].`;
+    if (!isSameDType(String(right.dtype), String(value.dtype))) {
+      return `${what} has the dtype ${value.dtype}, and must have ${right.dtype}.`;
+    }
+  }
+  if (hasNaN(value) && !hasNaN(right)) {
+    return `${what} has NaN: a name may be misspelt, or something is undefined or 0 / 0.`;
   }
   return undefined;
+}
+
+const hasNaN = (value: any) =>
+  isTensor(value) ? value.isnan().any().item() === true : Number.isNaN(value);
+
+function kindOf(value: any) {
+  if (isTensor(value)) return "a tensor";
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) return "a list";
+  if (typeof value === "string") return "a text";
+  if (typeof value === "boolean") return "true or false";
+  if (typeof value !== "object" || value === null) return `a ${typeof value}`;
+  return value instanceof Promise ? "a Promise" : "an object";
 }
 
 function describe(

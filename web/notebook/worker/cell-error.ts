@@ -38,7 +38,7 @@ export function describeError(
   if (pythonType === "AttributeError") {
     error.name = pythonType;
     const [, told, module, meant] = ATTRIBUTE.exec(error.message) ?? [];
-    if (told) Object.assign(error, { message: told, near: `${module}.${meant}` });
+    if (told) Object.assign(error, { message: told, near: module ? `${module}.${meant}` : meant });
   }
   if (isShort(pythonType)) error.pythonType = pythonType;
   if (isShort(near)) error.near = near;
@@ -55,8 +55,9 @@ export function describeError(
   return error;
 }
 
-/** The message of an AttributeError without the nearest name, its module and that name. */
-const ATTRIBUTE = /^(module '(\S+)' has no attribute '\S+')\. Did you mean: '(\S+)'\?$/;
+/** The message of an AttributeError without the nearest name; its module, if it is one's, and that name. */
+const ATTRIBUTE =
+  /^((?:module '(\S+)'|'\S+' object) has no attribute '\S+')\. Did you mean: '(\S+)'\?$/;
 
 /** Whether a value is a name. */
 const isShort = (value: unknown): value is string =>

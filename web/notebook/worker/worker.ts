@@ -149,11 +149,6 @@ function isModule(value: unknown): value is object {
  * functions ask other tensors and arrays for names, too.
  * @param near  the name that may have been meant
  */
-function noAttribute(name: string, near: string) {
-  const error = new TypeError(`'Tensor' object has no attribute '${name}'`);
-  return Object.assign(error, { name: "AttributeError", near });
-}
-
 function print(...values: unknown[]) {
   write(printedText(values.map(withinRoom)));
 }
@@ -307,8 +302,6 @@ function partOf(object: any, key: PropertyKey, text: string) {
   const value = object[key];
   if (value !== undefined || key in Object(object)) return value;
   const name = String(key);
-  if (object instanceof notebook.torch.Tensor)
-    throw noAttribute(name, nearest(name, namesOf(object)));
   const message = Array.isArray(object)
     ? `${text} has no ${name}: its length is ${object.length}`
     : `${text} has no ${name}`;
@@ -404,10 +397,6 @@ function describedFully(thrown: unknown) {
     return error;
   }
   error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
-  if (owner instanceof notebook.torch.Tensor && !(method in owner)) {
-    const { name, message } = noAttribute(method, "");
-    Object.assign(error, { name, message });
-  }
   return error;
 }
 

@@ -108,6 +108,23 @@ export function binary(where: string, name: BinaryName, a: Operand, b: Operand):
   return combine(where, [a, b], type, table[name], int64, outType);
 }
 
+/** A function of two elements, for numbers and for int64. */
+export interface Combination {
+  readonly numbers: (a: number, b: number) => number;
+  readonly int64: (a: bigint, b: bigint) => bigint;
+}
+
+/** Combines two operands, converted to a dtype, element by element; the result is of that dtype or another one. */
+export function combination(
+  where: string,
+  operands: readonly [Operand, Operand],
+  type: DType,
+  { numbers, int64 }: Combination,
+  outType?: DType,
+): View {
+  return combine(where, operands, type, numbers, int64, outType);
+}
+
 /** Combines two operands in a dtype, by one function for numbers and one for int64. */
 function combine(
   where: string,

@@ -2,6 +2,7 @@
 
 import type { RoundingMode } from "./binary.js";
 import type { Scalar } from "./cast.js";
+import type { DType } from "./dtype.js";
 
 /** Keywords of add and sub. */
 export interface AddKeywords {
@@ -31,6 +32,12 @@ export interface RoundKeywords {
   decimals?: number;
 }
 
+/** Keywords of sum and mean. */
+export interface SumKeywords extends ReduceKeywords {
+  /** The dtype to which the elements are converted first. Default: their own; int64 for sums of integers. */
+  dtype?: DType;
+}
+
 /** Keywords of reductions. */
 export interface ReduceKeywords {
   /** The reduced dimensions. Default: all. */
@@ -51,6 +58,8 @@ const DIVISOR = ["other", "*", "rounding_mode?"];
 const DECIMALS = ["*", "decimals?"];
 
 const ALONG = ["dim?", "keepdim?"];
+
+const TYPED_ALONG = [...ALONG, "*", "dtype?"];
 
 const BOUNDS = ["min?", "max?"];
 
@@ -125,8 +134,9 @@ export const signatures = {
   gt: OTHER,
   ge: OTHER,
   clamp: BOUNDS,
-  sum: ALONG,
-  mean: ALONG,
+  clip: BOUNDS,
+  sum: TYPED_ALONG,
+  mean: TYPED_ALONG,
   amax: ALONG,
   amin: ALONG,
   argmax: ALONG,

@@ -57,7 +57,7 @@ export function power(where: string, view: View, exponent: Scalar): View {
 }
 
 /** C's pow: 1 to every power is 1, and so is -1 to an infinite one. JavaScript has NaN there. */
-function floatPower(base: number, exponent: number): number {
+export function floatPower(base: number, exponent: number): number {
   const isOne = base === 1 || (base === -1 && Math.abs(exponent) === Number.POSITIVE_INFINITY);
   return isOne ? 1 : base ** exponent;
 }

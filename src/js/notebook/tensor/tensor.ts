@@ -3,10 +3,16 @@
 // One class holds all methods of torch.Tensor, since JavaScript has no class in several files: each method
 // binds its arguments and calls the function that computes it in another file of this folder.
 
-import { show } from "../../base/format-value.js";
+import { define } from "../../base/fields.js";
+import { show, showShape } from "../../base/format-value.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { formatTensor } from "../../tensor/print.js";
 import { sameShape } from "../../tensor/shape.js";
+import { operations } from "../operations/all.js";
+import { isclose, powerOf } from "../operations/elementwise.js";
+import type { OperationMethods } from "../operations/methods.js";
+import { type Result, recognizeTensors, runOperation } from "../operations/operation.js";
+import { maskedFill, maskedSelect, takeSlices } from "../operations/selection.js";
 import {
   bindArguments,
   bindMethods,
@@ -15,7 +21,8 @@ import {
   checkScalar,
   hasKeyword,
 } from "../python/arguments.js";
-import { namedTuple, type Size, size } from "../python/builtins.js";
+import { refuseUnknown } from "../python/attributes.js";
+import { namedTuple, type Size, size, tuple } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
 import { assignResult, assignTo, copyInto } from "./assign.js";
 import { addScaled, type BinaryName, binary, divideWhole } from "./binary.js";
@@ -27,10 +34,10 @@ import {
   type DivideKeywords,
   type ReduceKeywords,
   type RoundKeywords,
+  type SumKeywords,
   signatures,
 } from "./keywords.js";
 import type { Operand } from "./layout.js";
-import { power } from "./power.js";
 import { matmul } from "./product.js";
 import {
   type ExtremeName,
@@ -58,6 +65,7 @@ import {
 import { softmax } from "./softmax.js";
 import { clamp, clone, convert, roundDecimals, type UnaryName, unary } from "./unary.js";
 import {
+  allocate,
   checkAxis,
   checkInteger,
   countOf,
@@ -67,6 +75,7 @@ import {
   rowMajorView,
   select,
   type View,
+  writeElements,
 } from "./view.js";
 import { choose } from "./where.js";
 
@@ -87,8 +96,11 @@ type Sizes<Name extends string> =
   | readonly number[]
   | readonly [readonly number[] | { [name in Name]: readonly number[] }];
 
-/** An index of a dimension, or a slice of it as Python writes it: "1:3", ":", "::2". */
-export type Index = number | string;
+/**
+ * An index of a dimension, or a slice of it as Python writes it: "1:3", ":", "::2". Alone, also a mask of bools, or a tensor
+ * of indices of the first dimension.
+ */
+export type Index = number | string | Tensor;
 
 /** The second operand, as a keyword. */
 interface Other<Operand = TensorOrScalar> {
@@ -105,6 +117,9 @@ let isTensor: (object: object) => boolean;
 /** A tensor of a view. */
 export let tensorOf: (view: View) => Tensor;
 
+/** Methods that tables of operations give. */
+export interface Tensor extends OperationMethods<Tensor>, InPlaceMethods<Tensor> {}
+
 /**
  * A tensor: numbers of one dtype in n dimensions.
  *
@@ -118,6 +133,7 @@ export let tensorOf: (view: View) => Tensor;
  * otherwise; a BigInt always counts as an int, and `float(3)` as a float. Arguments go by position
  * or, in a plain object at the end, by the names that PyTorch gives them.
  */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: tables of operations give the methods
 export class Tensor {
   /** The i-th slice along the first dimension; negative indices count from the end. */
   [index: number]: Tensor;
@@ -169,6 +185,31 @@ export class Tensor {
    */
   get data(): Storage {
     return elements(this.#view);
+  }
+
+  /** Bytes of one element. */
+  get itemsize(): number {
+    return this.dtype.itemsize;
+  }
+
+  /** Bytes of all elements. */
+  get nbytes(): number {
+    return this.numel() * this.itemsize;
+  }
+
+  /** Always false: there are no gradients here. */
+  get requires_grad(): boolean {
+    return false;
+  }
+
+  /** Always false: `torch.quantize_per_tensor` makes quantized tensors, which have a class of their own. */
+  get is_quantized(): boolean {
+    return false;
+  }
+
+  /** The same tensor with its last two dimensions exchanged, sharing memory. */
+  get mT(): Tensor {
+    return this.transpose(-2, -1);
   }
 
   /** The same tensor with its dimensions in reverse order, sharing memory. */
@@ -322,12 +363,16 @@ export class Tensor {
   }
 
   /**
-   * Python's t[i, j], and with slices as text t[i, a:b]: `t.get(i, "a:b")`. Slices share the tensor's memory.
+   * Python's t[i, j], and with slices as text t[i, a:b]: `t.get(i, "a:b")`. Slices share the tensor's memory. Python's
+   * t[mask] is `t.get(mask)`, and t[index] `t.get(index)`: copies.
    * @throws {RangeError} IndexError; ValueError for a step below 1
    * @example torch.arange(6).view(2, 3).get(":", "1:") // tensor([[1, 2], [4, 5]])
    */
   get(...index: Index[]): Tensor {
-    return tensorOf(selectEach("Tensor.get", this.#view, index));
+    const [first] = index;
+    if (!(first instanceof Tensor)) return tensorOf(selectEach("Tensor.get", this.#view, index));
+    checkAlone("Tensor.get", index);
+    return tensorOf(partByTensor("Tensor.get", this.#view, first.#view));
   }
 
   /**
@@ -336,8 +381,15 @@ export class Tensor {
    * @throws {RangeError} IndexError; RuntimeError if the value does not fit
    */
   set(index: Index | readonly Index[], value: TensorOrScalar): void {
-    const indices = Array.isArray(index) ? (index as readonly Index[]) : [index];
-    assign("Tensor.set", selectEach("Tensor.set", this.#view, indices), value);
+    const where = "Tensor.set";
+    const indices = (Array.isArray(index) ? index : [index]) as readonly Index[];
+    const [first] = indices;
+    if (first instanceof Tensor) {
+      checkAlone(where, indices);
+      assignByTensor(where, this.#view, first.#view, operandOf(where, "value", value));
+    } else {
+      assign(where, selectEach(where, this.#view, indices), value);
+    }
   }
 
   /**
@@ -679,10 +731,10 @@ export class Tensor {
     return this.reciprocal().mul(checkScalar("Tensor.rdiv", "other", other));
   }
 
-  /** Python's t ** exponent, for a number as exponent. */
-  pow(exponent: number | bigint | { exponent: number | bigint }): Tensor {
-    const by = checkScalar("Tensor.pow", "exponent", exponent);
-    return tensorOf(power("Tensor.pow", this.#view, by));
+  /** Python's t ** exponent. */
+  pow(exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor {
+    const by = operandOf("Tensor.pow", "exponent", exponent);
+    return tensorOf(powerOf("Tensor.pow", this.#view, by));
   }
 
   /** The larger of both, element by element. */
@@ -738,24 +790,40 @@ export class Tensor {
     return tensorOf(clamp(where, this.#view, min, max));
   }
 
+  /** The same as `clamp`. */
+  clip(min?: Scalar | null, max?: Scalar | null): Tensor;
+  clip(keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
+  clip(min?: unknown, max?: unknown): Tensor {
+    return this.clamp(min as Scalar, max as Scalar);
+  }
+
   // -------------------------------------------------------------------------------------------
   // Many elements to one.
 
   /** The sum of all elements, or along dimensions. Integers give int64. */
-  sum(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  sum(keywords: ReduceKeywords): Tensor;
+  sum(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): Tensor;
+  sum(keywords: SumKeywords): Tensor;
   sum(...args: unknown[]): Tensor {
-    return tensorOf(sum("Tensor.sum", this.#view, ...reduction("Tensor.sum", this.ndim, args)));
+    const view = viewOf(this.#typed("Tensor.sum", args[2]));
+    const total = sum("Tensor.sum", view, ...reduction("Tensor.sum", this.ndim, args));
+    // A sum of integers is int64, and then what was asked for.
+    return tensorOf(args[2] === undefined ? total : convert(total, view.dtype));
+  }
+
+  /** Converted to a dtype that was given. */
+  #typed(where: string, dtype: unknown): Tensor {
+    return dtype === undefined ? this : this.#to(checkDType(where, dtype));
   }
 
   /**
    * The mean of all elements, or along dimensions.
    * @throws {RangeError} RuntimeError for integers
    */
-  mean(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  mean(keywords: ReduceKeywords): Tensor;
+  mean(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): Tensor;
+  mean(keywords: SumKeywords): Tensor;
   mean(...args: unknown[]): Tensor {
-    return tensorOf(mean("Tensor.mean", this.#view, ...reduction("Tensor.mean", this.ndim, args)));
+    const view = viewOf(this.#typed("Tensor.mean", args[2]));
+    return tensorOf(mean("Tensor.mean", view, ...reduction("Tensor.mean", this.ndim, args)));
   }
 
   /**
@@ -796,19 +864,27 @@ export class Tensor {
   }
 
   /** The largest elements along a dimension, or of all. */
-  amax(dim?: number, keepdim?: boolean): Tensor;
-  amax(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  amax(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  amax(keywords: ReduceKeywords): Tensor;
   amax(...args: unknown[]): Tensor {
-    if (args[0] === undefined) return this.#kept("Tensor.amax", this.max(), args[1]);
-    return (this.#extreme("max", args) as ValuesAndIndices)[0];
+    return this.#extremeOver("Tensor.amax", "max", args);
   }
 
   /** The smallest elements along a dimension, or of all. */
-  amin(dim?: number, keepdim?: boolean): Tensor;
-  amin(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  amin(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  amin(keywords: ReduceKeywords): Tensor;
   amin(...args: unknown[]): Tensor {
-    if (args[0] === undefined) return this.#kept("Tensor.amin", this.min(), args[1]);
-    return (this.#extreme("min", args) as ValuesAndIndices)[0];
+    return this.#extremeOver("Tensor.amin", "min", args);
+  }
+
+  #extremeOver(where: string, name: ExtremeName, args: readonly unknown[]): Tensor {
+    const [axes, keepdim] = reduction(where, this.ndim, args);
+    if (axes === undefined) return this.#kept(where, this[name](), keepdim);
+    // From the last axis to the first, so that those before keep their numbers.
+    const view = [...axes]
+      .sort((a, b) => b - a)
+      .reduce((part, axis) => extremeAlong(where, name, part, axis, keepdim).values, this.#view);
+    return tensorOf(view);
   }
 
   /** Where the largest element is: its place in row-major order, or along a dimension. */
@@ -881,24 +957,10 @@ export class Tensor {
   allclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
   allclose(other: Tensor, keywords: CloseKeywords): boolean;
   allclose(keywords: Other<Tensor> & CloseKeywords): boolean;
-  allclose(given: unknown, rtol: unknown = 1e-5, atol: unknown = 1e-8, nan?: unknown): boolean {
+  allclose(given: unknown, rtol?: unknown, atol?: unknown, nan?: unknown): boolean {
     const where = "Tensor.allclose";
     const other = checkTensor(where, "other", given);
-    if (this.dtype !== other.dtype) {
-      throw pythonError(
-        "RuntimeError",
-        `${where}: both tensors must have the same dtype, got ${this.dtype} and ${other.dtype}`,
-      );
-    }
-    const [a, b] = this.dtype === dtypes.bool ? [this.float(), other.float()] : [this, other];
-    const allowed = b
-      .mul(checkScalar(where, "rtol", rtol))
-      .abs()
-      .add(checkScalar(where, "atol", atol));
-    const distance = a.sub(b).abs();
-    const near = distance.isfinite().mul(distance.le(allowed)).add(a.eq(b));
-    if (!checkFlag(where, "equal_nan", nan)) return everyElement(near.#view);
-    return everyElement(near.add(a.isnan().mul(b.isnan())).#view);
+    return everyElement(isclose(where, this.#view, viewOf(other), rtol, atol, nan));
   }
 
   // -------------------------------------------------------------------------------------------
@@ -1035,9 +1097,180 @@ export function chosen(where: string, condition: unknown, input: unknown, other:
   return tensorOf(choose(where, mask, a, b));
 }
 
+/** A tensor as index stands alone. @throws {RangeError} IndexError */
+function checkAlone(where: string, index: readonly unknown[]): void {
+  if (index.length === 1) return;
+  throw pythonError(
+    "IndexError",
+    `${where}: a tensor as index stands alone here; select(...) and index_select(...) take one dimension`,
+  );
+}
+
+/** A mask of the first dimensions, as whole slices of them: the mask alone, or stretched over the others. */
+function maskOver(where: string, view: View, mask: View): View {
+  const rank = mask.shape.length;
+  if (rank > view.shape.length || mask.shape.some((size, axis) => size !== view.shape[axis])) {
+    throw pythonError(
+      "IndexError",
+      `${where}: a mask of shape ${showShape(mask.shape)} does not fit shape ${showShape(view.shape)}`,
+    );
+  }
+  const strides = [...mask.strides, ...view.shape.slice(rank).map(() => 0)];
+  return { ...mask, shape: view.shape, strides };
+}
+
+/** Python's t[mask] and t[index]. */
+function partByTensor(where: string, view: View, index: View): View {
+  if (index.dtype === dtypes.bool) {
+    const part = maskedSelect(where, view, tensorOf(maskOver(where, view, index)));
+    const slices = view.shape.slice(index.shape.length);
+    const size = countOf(slices);
+    return size === 0
+      ? part
+      : rowMajorView(part.storage, view.dtype, [countOf(part.shape) / size, ...slices]);
+  }
+  if (index.dtype.category !== "integer") {
+    throw pythonError(
+      "IndexError",
+      `${where}: a tensor as index must be of integers or bools, got ${index.dtype}`,
+    );
+  }
+  return takeSlices(where, view, 0, index, index.shape, "IndexError", true);
+}
+
+/** Python's t[mask] = value and t[index] = value. */
+function assignByTensor(where: string, view: View, index: View, value: Operand): void {
+  if (index.dtype === dtypes.bool && (isScalar(value) || value.shape.length === 0)) {
+    const fill = isScalar(value) ? value : tensorOf(value);
+    copyInto(where, view, maskedFill(where, view, tensorOf(maskOver(where, view, index)), fill));
+    return;
+  }
+  // The places of the elements, taken as the elements would be.
+  const count = countOf(view.shape);
+  const all = rowMajorView(
+    BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
+    dtypes.int64,
+    view.shape,
+  );
+  const places = partByTensor(where, all, index);
+  const values = allocate(view.dtype, places.shape);
+  assignTo(where, values, value);
+  const whole = elements(view).slice() as Storage;
+  places.storage.forEach((place: number | bigint, i: number) => {
+    whole[Number(place)] = values.storage[i];
+  });
+  writeElements(view, whole);
+}
+
 /** Item assignment of a tensor or a number. @throws {TypeError}; {RangeError} RuntimeError */
 function assign(where: string, target: View, value: unknown): void {
   assignTo(where, target, isScalar(value) ? value : viewOf(checkTensor(where, "value", value)));
+}
+
+/** What an operation gives, as Python's value. */
+export function wrapped(result: Result): unknown {
+  if (typeof result !== "object") return result;
+  if ("storage" in result) return tensorOf(result);
+  if (!("typeName" in result)) return tuple(...result.map((view) => tensorOf(view)));
+  const items = Object.entries(result.items).map(([name, view]) => [name, tensorOf(view)] as const);
+  return namedTuple(result.typeName, Object.fromEntries(items));
+}
+
+recognizeTensors((value) => (value instanceof Tensor ? viewOf(value) : undefined));
+
+for (const [name, operation] of Object.entries(operations)) {
+  const where = `Tensor.${name}`;
+  // In the shorthand of methods, which are no constructors.
+  const { [name]: value } = {
+    [name](this: Tensor, ...args: unknown[]): unknown {
+      return wrapped(runOperation(where, operation, viewOf(this), args));
+    },
+  };
+  define(Tensor.prototype, name, { value, configurable: true, writable: true });
+}
+
+/** Methods that also have a form in place. */
+const IN_PLACE = [
+  ...["square", "sqrt", "reciprocal", "exp", "log", "sigmoid", "tanh", "relu", "floor", "ceil"],
+  ...["trunc", "pow", "rsqrt", "sign", "frac", "nan_to_num", "clamp_min", "clamp_max"],
+  ...["remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"],
+  ...["bitwise_right_shift", "masked_fill", "scatter", "scatter_add", "tril", "triu"],
+] as const;
+
+/** Methods whose result goes into the tensor itself. */
+interface InPlaceMethods<T> {
+  /** `square` in place. */
+  square_(): T;
+  /** `sqrt` in place. */
+  sqrt_(): T;
+  /** `reciprocal` in place. */
+  reciprocal_(): T;
+  /** `exp` in place. */
+  exp_(): T;
+  /** `log` in place. */
+  log_(): T;
+  /** `sigmoid` in place. */
+  sigmoid_(): T;
+  /** `tanh` in place. */
+  tanh_(): T;
+  /** `relu` in place. */
+  relu_(): T;
+  /** `floor` in place. */
+  floor_(): T;
+  /** `ceil` in place. */
+  ceil_(): T;
+  /** `trunc` in place. */
+  trunc_(): T;
+  /** `rsqrt` in place. */
+  rsqrt_(): T;
+  /** `sign` in place. */
+  sign_(): T;
+  /** `frac` in place. */
+  frac_(): T;
+  /** `pow` in place. */
+  pow_(exponent: T | Scalar | { exponent: T | Scalar }): T;
+  /** `nan_to_num` in place. */
+  nan_to_num_(nan?: number, posinf?: number, neginf?: number): T;
+  /** `clamp_min` in place. */
+  clamp_min_(min: Scalar | T): T;
+  /** `clamp_max` in place. */
+  clamp_max_(max: Scalar | T): T;
+  /** `remainder` in place. */
+  remainder_(other: T | Scalar): T;
+  /** `fmod` in place. */
+  fmod_(other: T | Scalar): T;
+  /** `bitwise_and` in place. */
+  bitwise_and_(other: T | Scalar): T;
+  /** `bitwise_or` in place. */
+  bitwise_or_(other: T | Scalar): T;
+  /** `bitwise_xor` in place. */
+  bitwise_xor_(other: T | Scalar): T;
+  /** `bitwise_left_shift` in place. */
+  bitwise_left_shift_(other: T | Scalar): T;
+  /** `bitwise_right_shift` in place. */
+  bitwise_right_shift_(other: T | Scalar): T;
+  /** `masked_fill` in place. */
+  masked_fill_(mask: T, value: Scalar | T): T;
+  /** `scatter` in place. */
+  scatter_(dim: number, index: T, src: T | Scalar): T;
+  /** `scatter_add` in place. */
+  scatter_add_(dim: number, index: T, src: T): T;
+  /** `tril` in place. */
+  tril_(diagonal?: number): T;
+  /** `triu` in place. */
+  triu_(diagonal?: number): T;
+}
+
+for (const name of IN_PLACE) {
+  const own = `${name}_`;
+  const { [own]: value } = {
+    [own](this: Tensor, ...args: never[]): Tensor {
+      const result = (this[name] as (...args: never[]) => Tensor)(...args);
+      assignResult(`Tensor.${own}`, viewOf(this), viewOf(result));
+      return this;
+    },
+  };
+  define(Tensor.prototype, own, { value, configurable: true, writable: true });
 }
 
 explainReceivers(Tensor, "Tensor", (object) => isTensor(object));
@@ -1053,6 +1286,8 @@ export const methods = bindMethods(
 
 // t[i] and t[i] = value. Only what is not found on a tensor or its class is looked up here, so that
 // everything else is as fast as on any object.
+const namesOfTensors = (): string[] => Object.getOwnPropertyNames(Tensor.prototype);
+
 const INDEX = /^-?\d+$/;
 
 function indexOf(key: string | symbol, receiver: unknown): number | undefined {
@@ -1069,7 +1304,11 @@ Object.setPrototypeOf(
     Object.assign(Object.create(null), {
       get(target: object, key: string | symbol, receiver: unknown): unknown {
         const index = indexOf(key, receiver);
-        if (index === undefined) return Reflect.get(target, key, receiver);
+        if (index === undefined) {
+          const isObject = receiver instanceof Tensor;
+          if (isObject && !(key in target)) refuseUnknown("'Tensor' object", key, namesOfTensors);
+          return Reflect.get(target, key, receiver);
+        }
         return tensorOf(select("Tensor", viewOf(receiver as Tensor), 0, index));
       },
       set(target: object, key: string | symbol, value: unknown, receiver: unknown): boolean {

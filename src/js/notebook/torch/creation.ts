@@ -335,3 +335,109 @@ export function arange(...args: unknown[]): Tensor {
   });
   return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [count]));
 }
+
+/** A tensor of one value in the shape and dtype of another. Source: torch.full_like. */
+export function full_like(
+  input: Tensor,
+  fill_value: Scalar | { fill_value: Scalar },
+  dtype?: DType | CreationKeywords,
+): Tensor;
+
+export function full_like(...args: unknown[]): Tensor {
+  const where = "torch.full_like";
+  const [input, value, dtype] = bindArguments(where, ["input", "fill_value", "dtype?"], args);
+  return like(where, [input, dtype]).fill_(checkScalar(where, "fill_value", value));
+}
+
+/** As `zeros_like`: no memory is left uninitialized. Source: torch.empty_like. */
+export function empty_like(input: Tensor, dtype?: DType | CreationKeywords): Tensor;
+
+export function empty_like(...args: unknown[]): Tensor {
+  return like("torch.empty_like", args);
+}
+
+/** Keywords of `linspace` and `logspace`. */
+type SpaceKeywords = { steps?: number; base?: number } & CreationKeywords;
+
+/**
+ * `steps` numbers from `start` to `end`, both included, at equal distances: the first half counted from `start`, the other
+ * from `end`, in the dtype (float64 for integers, cut off).
+ *
+ * Source: torch.linspace; linspace_kernel (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp).
+ *
+ * @throws {RangeError} RuntimeError for a negative number of steps
+ * @example torch.linspace(0, 1, 5) // tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+ */
+export function linspace(
+  start: number,
+  end: number,
+  steps: number | SpaceKeywords,
+  keywords?: CreationKeywords,
+): Tensor;
+
+export function linspace(...args: unknown[]): Tensor {
+  return spaced("torch.linspace", ["start", "end", "steps", "*", "dtype?"], args);
+}
+
+/**
+ * `base` (default: 10) to the powers of `linspace`, rounded once; PyTorch's differ by 1 ulp at times.
+ *
+ * Source: torch.logspace.
+ */
+export function logspace(
+  start: number,
+  end: number,
+  steps: number | SpaceKeywords,
+  base?: number | SpaceKeywords,
+  keywords?: CreationKeywords,
+): Tensor;
+
+export function logspace(...args: unknown[]): Tensor {
+  return spaced("torch.logspace", ["start", "end", "steps", "base?", "*", "dtype?"], args);
+}
+
+function spaced(where: string, parameters: readonly string[], args: readonly unknown[]): Tensor {
+  const bound = bindArguments(where, parameters, args);
+  const [start, end] = ["start", "end"].map((name, i) =>
+    Number(checkScalar(where, name, bound[i])),
+  );
+  const steps = checkInteger(where, "steps", bound[2]);
+  if (steps < 0) {
+    throw pythonError("RuntimeError", `${where}: steps must be 0 or more, got ${steps}`);
+  }
+  const type = bound[parameters.length - 2];
+  const dtype = checkDType(where, type ?? dtypes.float32);
+  const base = parameters.includes("base?")
+    ? Number(checkScalar(where, "base", bound[3] ?? 10))
+    : undefined;
+  const round = dtype === dtypes.float32 ? Math.fround : Number;
+  const [first, last] =
+    dtype.category === "float" ? [round(start), round(end)] : [Math.trunc(start), Math.trunc(end)];
+  const step = steps > 1 ? round(round(last - first) / (steps - 1)) : 0;
+  const values = Float64Array.from({ length: steps }, (_, i) => {
+    // One rounding for the product and the sum, as with PyTorch's fused instruction.
+    const value =
+      i < Math.floor(steps / 2) || steps === 1 ? first + step * i : last - step * (steps - i - 1);
+    return base === undefined ? value : base ** round(value);
+  });
+  return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [steps]));
+}
+
+/**
+ * A matrix with ones on its diagonal.
+ *
+ * Source: torch.eye.
+ *
+ * @param n  rows. @param m  columns; default: n
+ */
+export function eye(n: number, m?: number | CreationKeywords, keywords?: CreationKeywords): Tensor;
+
+export function eye(...args: unknown[]): Tensor {
+  const where = "torch.eye";
+  const [n, m, type] = bindArguments(where, ["n", "m?", "*", "dtype?"], args);
+  const [rows, columns] = checkSizes(where, [n, m ?? n]);
+  const out = allocate(checkDType(where, type ?? dtypes.float32), [rows, columns]);
+  const one = out.storage instanceof BigInt64Array ? 1n : 1;
+  for (let i = 0; i < Math.min(rows, columns); i++) out.storage[i * columns + i] = one;
+  return tensorOf(out);
+}

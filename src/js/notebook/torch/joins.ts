@@ -68,6 +68,23 @@ export function cat(...args: unknown[]): Tensor {
   return out;
 }
 
+/** Joins tensors side by side: vectors one after the other, others along dimension 1. Source: torch.hstack. */
+export function hstack(tensors: readonly Tensor[] | { tensors: readonly Tensor[] }): Tensor;
+
+export function hstack(...args: unknown[]): Tensor {
+  const { list } = bindJoin("torch.hstack", args, ["tensors"]);
+  const rows = list.map((one) => (one.dim() === 0 ? one.reshape(1) : one));
+  return cat(rows, rows[0].dim() === 1 ? 0 : 1);
+}
+
+/** Joins tensors one below the other; vectors are rows. Source: torch.vstack. */
+export function vstack(tensors: readonly Tensor[] | { tensors: readonly Tensor[] }): Tensor;
+
+export function vstack(...args: unknown[]): Tensor {
+  const { list } = bindJoin("torch.vstack", args, ["tensors"]);
+  return cat(list.map((one) => (one.dim() < 2 ? one.reshape(1, -1) : one)));
+}
+
 /** Arguments of stack and cat by name. */
 interface JoinKeywords {
   /** At least one. */
@@ -76,8 +93,12 @@ interface JoinKeywords {
   dim?: number;
 }
 
-function bindJoin(where: string, args: readonly unknown[]): { list: Tensor[]; dim: unknown } {
-  const [tensors, dim = 0] = bindArguments(where, ["tensors", "dim?"], args);
+function bindJoin(
+  where: string,
+  args: readonly unknown[],
+  parameters = ["tensors", "dim?"],
+): { list: Tensor[]; dim: unknown } {
+  const [tensors, dim = 0] = bindArguments(where, parameters, args);
   if (!Array.isArray(tensors) || tensors.length === 0) {
     throw pythonError(
       Array.isArray(tensors) ? "RuntimeError" : "TypeError",

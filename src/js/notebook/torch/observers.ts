@@ -20,6 +20,7 @@ import {
 import type { Tensor as FloatTensor } from "../../tensor/tensor.js";
 import type { IntegerTensor } from "../../torch/integer-tensor.js";
 import { bindArguments, bindMethods, hasKeyword } from "../python/arguments.js";
+import { refuseUnknownOf } from "../python/attributes.js";
 import { type Tuple, tuple } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
 import { plain } from "../tensor/cast.js";
@@ -284,6 +285,8 @@ export abstract class Observer extends Module {
 
 bindMethods("Observer", Observer.prototype, { calculate_qparams: [], reset_min_max_vals: [] });
 
+refuseUnknownOf(Module, (object) => object.constructor.name);
+
 /** The toolkit's class or factory behind a class or a partial of this module. */
 const sources = new WeakMap<object, qconfigs.ObserverSource>();
 
@@ -412,6 +415,8 @@ export class QConfig {
     return this.toString();
   }
 }
+
+refuseUnknownOf(QConfig, () => "QConfig");
 
 function sourceOf(argument: string, value: unknown): qconfigs.ObserverSource | null {
   if (value === null) return null;

@@ -8,6 +8,7 @@ import { dequantize as dequantizeCodes } from "../../quantize/dequantize.js";
 import { quantizePerChannel, quantizePerTensor } from "../../torch/quantize.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
 import { bindArguments, bindMethods } from "../python/arguments.js";
+import { refuseUnknownOf } from "../python/attributes.js";
 import { type Size, size } from "../python/builtins.js";
 import { type PythonExceptionName, pythonError } from "../python/errors.js";
 import { PythonFloat, plain } from "../tensor/cast.js";
@@ -257,6 +258,8 @@ export class QuantizedTensor {
     return this.toString();
   }
 }
+
+refuseUnknownOf(QuantizedTensor, () => "Tensor");
 
 const NOTHING: readonly string[] = [];
 

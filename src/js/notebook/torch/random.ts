@@ -9,11 +9,12 @@ import {
   hasKeyword,
   splitKeywords,
 } from "../python/arguments.js";
+import { refuseUnknownOf } from "../python/attributes.js";
 import { floatRepr } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
 import { cast, isInt } from "../tensor/cast.js";
 import { checkDType, type DType, dtypes, integerLimits } from "../tensor/dtype.js";
-import { Tensor, tensorOf } from "../tensor/tensor.js";
+import { checkTensor, Tensor, tensorOf } from "../tensor/tensor.js";
 import { allocate, checkInteger, countOf, rowMajorView } from "../tensor/view.js";
 import {
   type CreationKeywords,
@@ -147,6 +148,52 @@ export function randint(...args: unknown[]): Tensor {
   return tensorOf(rowMajorView(values, dtypes.int64, shape)).to(dtype);
 }
 
+/**
+ * The integers below `n` in a random order, the same as PyTorch's for the same seed.
+ *
+ * Source: torch.randperm; randperm_cpu (aten/src/ATen/native/TensorFactories.cpp).
+ */
+export function randperm(n: number, keywords?: CreationKeywords): Tensor;
+
+export function randperm(...args: unknown[]): Tensor {
+  const where = "torch.randperm";
+  const [n, type] = bindArguments(where, ["n", "*", "dtype?"], args);
+  const [count] = checkSizes(where, [n]);
+  const dtype = checkDType(where, type ?? dtypes.int64);
+  const values = BigInt64Array.from({ length: count }, (_, i) => BigInt(i));
+  const generator = defaultGenerator();
+  for (let i = 0; i < count - 1; i++) {
+    const other = i + Number(generator.integer(0n, BigInt(count - i), false));
+    [values[i], values[other]] = [values[other], values[i]];
+  }
+  return tensorOf(rowMajorView(values, dtypes.int64, [count])).to(dtype);
+}
+
+/** Random values in the shape and dtype of another tensor. */
+function randomLike(where: string, args: readonly unknown[], draw: typeof rand): Tensor {
+  const [input, type] = bindArguments(where, ["input", "*", "dtype?"], args);
+  const model = checkTensor(where, "input", input);
+  const dtype = checkDType(where, type ?? model.dtype);
+  if (dtype.category !== "float") {
+    throw pythonError("NotImplementedError", `${where}: dtype must be a float dtype, got ${dtype}`);
+  }
+  return draw([...model.shape], { dtype });
+}
+
+/** `rand` in the shape and dtype of another tensor. Source: torch.rand_like. */
+export function rand_like(input: Tensor, keywords?: CreationKeywords): Tensor;
+
+export function rand_like(...args: unknown[]): Tensor {
+  return randomLike("torch.rand_like", args, rand);
+}
+
+/** `randn` in the shape and dtype of another tensor. Source: torch.randn_like. */
+export function randn_like(input: Tensor, keywords?: CreationKeywords): Tensor;
+
+export function randn_like(...args: unknown[]): Tensor {
+  return randomLike("torch.randn_like", args, randn);
+}
+
 /** A number or BigInt that an int64 holds. */
 function checkInt64(where: string, argument: string, value: unknown): bigint {
   const big = typeof value === "bigint" ? value : BigInt(checkInteger(where, argument, value));
@@ -229,6 +276,8 @@ export class Normal {
     return `Normal(loc: ${describeParameter(this.loc)}, scale: ${describeParameter(this.scale)})`;
   }
 }
+
+refuseUnknownOf(Normal, () => "Normal");
 
 function toFloats(where: string, argument: string, value: unknown): Tensor {
   if (value instanceof Tensor) return value.to(dtypes.float32);

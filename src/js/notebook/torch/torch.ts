@@ -1,5 +1,8 @@
 // The part of torch that the notebooks use, with related helpers.
 
+import { powerOf } from "../operations/elementwise.js";
+import { einsum } from "../operations/products.js";
+import { isin, nonzeroColumns } from "../operations/selection.js";
 import {
   bindArguments,
   bindFunction,
@@ -8,7 +11,8 @@ import {
   splitKeywords,
 } from "../python/arguments.js";
 import { moduleOf } from "../python/attributes.js";
-import { type Size, size } from "../python/builtins.js";
+import { type Size, size, tuple } from "../python/builtins.js";
+import { pythonError } from "../python/errors.js";
 import { type BinaryName, binary } from "../tensor/binary.js";
 import type { Scalar } from "../tensor/cast.js";
 import { checkDType, DType, dtypes, finfo, iinfo } from "../tensor/dtype.js";
@@ -33,12 +37,18 @@ import {
   type TensorOrScalar,
   tensorOf,
   type ValuesAndIndices,
+  viewOf,
 } from "../tensor/tensor.js";
 import {
   arange,
   checkSizes,
   empty,
+  empty_like,
+  eye,
   full,
+  full_like,
+  linspace,
+  logspace,
   ones,
   ones_like,
   tensor,
@@ -49,8 +59,10 @@ import {
   fake_quantize_per_channel_affine,
   fake_quantize_per_tensor_affine,
 } from "./fake-quantize.js";
-import { cat, stack } from "./joins.js";
+import { cross_entropy, l1_loss, mse_loss, one_hot, pad } from "./functional.js";
+import { cat, hstack, stack, vstack } from "./joins.js";
 import { quantization } from "./observers.js";
+import { operationFunctions } from "./operation-functions.js";
 import {
   QuantizedTensor,
   qdtypes,
@@ -58,7 +70,17 @@ import {
   quantize_per_channel,
   quantize_per_tensor,
 } from "./quantized.js";
-import { initial_seed, manual_seed, Normal, rand, randint, randn } from "./random.js";
+import {
+  initial_seed,
+  manual_seed,
+  Normal,
+  rand,
+  rand_like,
+  randint,
+  randn,
+  randn_like,
+  randperm,
+} from "./random.js";
 
 /** A method as a function: the tensor comes first, as `input`. */
 function asFunction<Call>(name: keyof typeof signatures): Call {
@@ -165,6 +187,59 @@ function functionalLinear(...args: unknown[]): Tensor {
   return linear(where, input, weight, bias);
 }
 
+/**
+ * Sums of products over dimensions that letters name: "ij,jk->ik" is a product of matrices. Accumulated in double precision
+ * and rounded once.
+ *
+ * Source: torch.einsum.
+ *
+ * @throws {RangeError} RuntimeError for an equation or shapes that do not fit
+ */
+function einsumFunction(equation: string, ...operands: Tensor[] | [readonly Tensor[]]): Tensor {
+  const list = (flattenSizes(operands) as readonly unknown[]).map((one, i) =>
+    viewOf(checkTensor("torch.einsum", `operands[${i}]`, one)),
+  );
+  return tensorOf(einsum("torch.einsum", equation, list));
+}
+
+/** `torch.where` with three arguments, or with a condition alone: the indices where it is not 0. */
+function whereFunction(
+  condition: unknown,
+  input?: unknown,
+  other?: unknown,
+): Tensor | readonly Tensor[] {
+  const where = "torch.where";
+  if (input !== undefined && other !== undefined) return chosen(where, condition, input, other);
+  if (input !== undefined || other !== undefined) {
+    throw pythonError("TypeError", `${where}: takes a condition alone, or with input and other`);
+  }
+  const columns = nonzeroColumns(viewOf(checkTensor(where, "condition", condition)));
+  return tuple(...columns.map((column) => tensorOf(column)));
+}
+
+/** A coordinate of each point of a grid, for each of some vectors. Source: torch.meshgrid, with indexing "ij" or "xy". */
+function meshgrid(
+  ...tensors: Tensor[] | [readonly Tensor[]] | [...Tensor[], { indexing: "ij" | "xy" }]
+): readonly Tensor[];
+
+function meshgrid(...args: unknown[]): readonly Tensor[] {
+  const where = "torch.meshgrid";
+  const { positional, keywords } = splitKeywords(args);
+  const [indexing = "ij"] = bindArguments(where, ["*", "indexing?"], [keywords]);
+  const list = flattenSizes(positional).map((one, i) => checkTensor(where, `tensors[${i}]`, one));
+  if ((indexing !== "ij" && indexing !== "xy") || list.some((one) => one.dim() > 1)) {
+    throw pythonError("RuntimeError", `${where}: takes vectors, and indexing "ij" or "xy"`);
+  }
+  const swaps = indexing === "xy" && list.length > 1;
+  const order = swaps ? [list[1], list[0], ...list.slice(2)] : list;
+  const shape = order.map((one) => one.numel());
+  const grids = order.map((one, axis) => {
+    const sizes = shape.map((size, other) => (other === axis ? size : 1));
+    return one.reshape(sizes).expand(shape);
+  });
+  return tuple(...(swaps ? [grids[1], grids[0], ...grids.slice(2)] : grids));
+}
+
 /** Makes a shape, as torch.Size([3, 1]). */
 function makeSize(sequence: readonly number[] = []): Size {
   return size(checkSizes("torch.Size", flattenSizes([sequence])));
@@ -198,6 +273,7 @@ export const torch = moduleOf(
     ...qdtypes,
     ...qschemes,
 
+    e: Math.E,
     inf: Number.POSITIVE_INFINITY,
     nan: Number.NaN,
     pi: Math.PI,
@@ -229,14 +305,42 @@ export const torch = moduleOf(
     full,
     zeros_like,
     ones_like,
+    empty_like,
+    full_like,
     arange,
+    linspace,
+    logspace,
+    eye,
     manual_seed,
     initial_seed,
     rand,
     randn,
+    rand_like,
+    randn_like,
     randint,
+    randperm,
     stack,
     cat,
+    concat: cat,
+    hstack,
+    vstack,
+    meshgrid,
+
+    ...operationFunctions,
+    einsum: einsumFunction,
+    isin: takes<(elements: Tensor, test_elements: Tensor | number) => Tensor>(
+      "isin",
+      ["elements", "test_elements"],
+      (elements, test) => {
+        const view = viewOf(checkTensor("torch.isin", "elements", elements));
+        return tensorOf(isin("torch.isin", view, test));
+      },
+    ),
+    searchsorted: takes<Searchsorted>(
+      "searchsorted",
+      ["sorted_sequence", "input", "*", "right?"],
+      (sorted, input, right) => operationFunctions.bucketize(input, sorted, { right }),
+    ),
 
     abs: asFunction<Unary>("abs"),
     neg: asFunction<Unary>("neg"),
@@ -250,9 +354,7 @@ export const torch = moduleOf(
     relu: asFunction<Unary>("relu"),
     softmax: asFunction<Softmax>("softmax"),
     matmul: asFunction<OfTensor<[other: Tensor], { other: Tensor }>>("matmul"),
-    where: takes<Where>("where", ["condition", "input", "other"], (condition, input, other) =>
-      chosen("torch.where", condition, input, other),
-    ),
+    where: bindFunction("torch.where", ["condition", "input?", "other?"], whereFunction) as Where,
     round: asFunction<OfTensor<[], RoundKeywords>>("round"),
     floor: asFunction<Unary>("floor"),
     ceil: asFunction<Unary>("ceil"),
@@ -260,12 +362,25 @@ export const torch = moduleOf(
     isnan: asFunction<Unary>("isnan"),
     isinf: asFunction<Unary>("isinf"),
     isfinite: asFunction<Unary>("isfinite"),
-    clamp: asFunction<OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>>("clamp"),
-    pow: asFunction<OfTensor<[exponent: number | bigint], { exponent: number | bigint }>>("pow"),
+    clamp: asFunction<Clamp>("clamp"),
+    clip: asFunction<Clamp>("clip"),
+    pow: takes<Power>("pow", ["input", "exponent"], (input, exponent) => {
+      const [base, by] = [
+        operandOf("torch.pow", "input", input),
+        operandOf("torch.pow", "exponent", exponent),
+      ];
+      return tensorOf(powerOf("torch.pow", base, by));
+    }),
+    floor_divide: takes<Binary>("floor_divide", ["input", "other"], (a, b) =>
+      division("torch.floor_divide", a, b, "floor"),
+    ),
     add: sumOrDifference("add"),
     sub: sumOrDifference("sub"),
     mul: operation("mul"),
+    multiply: operation("mul"),
+    subtract: sumOrDifference("sub"),
     div,
+    divide: div,
     true_divide: operation("div"),
     maximum: operation("maximum"),
     minimum: operation("minimum"),
@@ -280,6 +395,10 @@ export const torch = moduleOf(
     mean: asFunction<Reduction>("mean"),
     max: extremeFunction("max"),
     min: extremeFunction("min"),
+    amax: asFunction<Reduction>("amax"),
+    amin: asFunction<Reduction>("amin"),
+    argmax: asFunction<Place>("argmax"),
+    argmin: asFunction<Place>("argmin"),
     all: asFunction<Reduction>("all"),
     any: asFunction<Reduction>("any"),
     equal: asFunction<OfTensor<[other: Tensor], { other: Tensor }, boolean>>("equal"),
@@ -298,11 +417,37 @@ export const torch = moduleOf(
         "transpose",
       ),
 
+    permute: takes<OfTensor<[dims: readonly number[]], { dims: readonly number[] }>>(
+      "permute",
+      ["input", "dims"],
+      (input, dims) => checkTensor("torch.permute", "input", input).permute(dims),
+    ),
+    t: asFunction<Unary>("t"),
+    select:
+      asFunction<OfTensor<[dim: number, index: number], { dim: number; index: number }>>("select"),
+    narrow:
+      asFunction<
+        OfTensor<
+          [dim: number, start: number, length: number],
+          { dim: number; start: number; length: number }
+        >
+      >("narrow"),
+    numel: asFunction<Unary<number>>("numel"),
+    clone: asFunction<Unary>("clone"),
+
     nn: {
       functional: {
         linear: functionalLinear,
         relu: asFunction<Unary>("relu"),
+        sigmoid: asFunction<Unary>("sigmoid"),
+        tanh: asFunction<Unary>("tanh"),
         softmax: asFunction<Softmax>("softmax"),
+        log_softmax: operationFunctions.log_softmax,
+        mse_loss,
+        l1_loss,
+        cross_entropy,
+        one_hot,
+        pad,
       },
     },
     distributions: { normal: { Normal } },
@@ -320,11 +465,31 @@ export const torch = moduleOf(
 /** `torch.sum`, `mean`, `all` and `any`: over all values, or along dimensions. */
 type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
 
+/** `torch.clamp`. */
+type Clamp = OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>;
+
+/** `torch.pow`. */
+type Power = {
+  (input: TensorOrScalar, exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor;
+  (keywords: { input: TensorOrScalar; exponent: TensorOrScalar }): Tensor;
+};
+
+/** `torch.argmax` and `argmin`. */
+type Place = OfTensor<[dim?: number, keepdim?: boolean], { dim?: number; keepdim?: boolean }>;
+
+/** `torch.searchsorted`, of one dimension. */
+type Searchsorted = (
+  sorted_sequence: Tensor,
+  input: Tensor,
+  keywords?: { right?: boolean },
+) => Tensor;
+
 /** `torch.softmax`. */
 type Softmax = OfTensor<[dim: number], { dim: number }>;
 
 /** `torch.where`. */
 type Where = {
+  (condition: Tensor): readonly Tensor[];
   (condition: Tensor, input: TensorOrScalar, other: TensorOrScalar): Tensor;
   (keywords: { condition: Tensor; input: TensorOrScalar; other: TensorOrScalar }): Tensor;
 };

@@ -74,6 +74,8 @@ const noise: Task = {
     noTen: "It leaves out the factor 10: that is in bels.",
     restored:
       "It takes the power of the dequantized values for the signal: the original is the signal.",
+    noise:
+      "It takes the dequantized values for the noise: the noise is their difference from the original.",
     absolute: "It sums absolute values: powers are sums of squares.",
     sumFirst: "It sums before it squares: errors of both signs cancel each other out.",
   },
@@ -85,7 +87,7 @@ const noise: Task = {
           ? tensor.sum().item() ** 2
           : tensor.square().sum().item();
     const signal = power(has("restored") ? dequantized : original);
-    const error = power(original.sub(dequantized));
+    const error = power(has("noise") ? dequantized : original.sub(dequantized));
     const quotient = has("inverse") ? error / signal : signal / error;
     if (has("noLog")) return quotient;
     const logarithm = has("ln")

@@ -79,7 +79,9 @@ const symmetric: Task = {
   ],
   mistakes: {
     ...KINDS_OF_ROUNDING,
+    floor: ROUNDING.floor,
     ...SYMMETRIC,
+    multiplies: "It multiplies by the scale where it must divide.",
     swapped: "It returns the scale first: the codes come first, then the scale.",
     onlyCodes: "It returns the codes alone: without the scale nobody can dequantize them.",
     zeroPoint: "It adds a zero point. In symmetric mode the zero point is 0.",
@@ -90,7 +92,8 @@ const symmetric: Task = {
     (tensor, dtype = torch.int8) => {
       const scale = symmetricScale(torch, tensor.flatten().tolist(), dtype, has);
       const { min, max } = torch.iinfo(has("ignoresDtype") ? torch.int8 : dtype);
-      const steps = tensor.div(scale).add(has("zeroPoint") ? min : 0);
+      const scaled = has("multiplies") ? tensor.mul(scale) : tensor.div(scale);
+      const steps = scaled.add(has("zeroPoint") ? min : 0);
       const limited = rounded(torch, steps, has).clamp(min, max);
       const codes = has("noCast") ? limited : limited.to(dtype);
       if (has("onlyCodes")) return codes;
@@ -122,6 +125,8 @@ const error: Task = {
     noSquare: "It does not square: errors of both signs cancel each other out.",
     noAbs:
       'For "mae" it does not take the absolute value: errors of both signs cancel each other out.',
+    squaresLast:
+      "It squares, or takes the absolute value of, the mean: do that with each difference first.",
     root: "It takes the square root at the end. That is the root mean squared error, not the mean squared error.",
     ignoresType:
       'It gives the mean squared error, whatever error_type says: "mae" takes absolute values.',
@@ -138,7 +143,11 @@ const error: Task = {
       const plain = isSquared ? has("noSquare") : has("noAbs");
       const terms = plain ? difference : isSquared ? difference.square() : difference.abs();
       const whole = has("sum") ? terms.sum() : has("maximum") ? terms.max() : terms.mean();
-      const result = has("root") && isSquared ? whole.sqrt() : whole;
+      let result = has("root") && isSquared ? whole.sqrt() : whole;
+      if (has("squaresLast")) {
+        const mean = difference.mean();
+        result = isSquared ? mean.square() : mean.abs();
+      }
       return has("tensor") ? result : result.item();
     },
 };

@@ -87,6 +87,8 @@ const perGroup: Task = {
     ...GROUPS,
     ...SYMMETRIC,
     ...COMMON_ROUNDING,
+    transposed:
+      "It makes group_size rows. A group is group_size consecutive values: reshape(-1, group_size).",
     noRestore:
       "It leaves the codes in the shape of the groups: give them the tensor's shape again.",
     flatScale: "Its scale is a vector: one row for each group, so its shape is [groups, 1].",
@@ -98,7 +100,7 @@ const perGroup: Task = {
       const [rows, columns] = [...tensor.shape];
       const size = has("rows") ? columns : group_size;
       const source = has("columns") ? tensor.t().contiguous() : tensor;
-      const groups = source.reshape(-1, size);
+      const groups = has("transposed") ? source.reshape(size, -1) : source.reshape(-1, size);
       const all = tensor.flatten().tolist();
       const list = groups
         .tolist()

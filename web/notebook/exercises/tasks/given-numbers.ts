@@ -76,6 +76,8 @@ const quantize: Task = {
     sign: "It subtracts the zero point where it must be added.",
     noZeroPoint: "It leaves the zero point out.",
     multiplies: "It multiplies by the scale where it must divide.",
+    addsFirst: "It adds the zero point before dividing: divide first, then add.",
+    swappedBounds: "The bounds of clamp are swapped: the smallest code comes first.",
     noCast: "Its codes are right but still float: the last step is .to(dtype).",
   },
   make:
@@ -83,9 +85,17 @@ const quantize: Task = {
     (tensor, scale, zero_point, dtype = torch.int8) => {
       const { min, max } = torch.iinfo(has("ignoresDtype") ? torch.int8 : dtype);
       const zero = has("noZeroPoint") ? 0 : has("sign") ? -zero_point : zero_point;
-      const limit = (codes: any) =>
-        has("noClamp") ? codes : codes.clamp(has("narrow") ? min + 1 : min, max);
-      let steps = has("multiplies") ? tensor.mul(scale) : tensor.div(scale);
+      const limit = (codes: any) => {
+        if (has("noClamp")) return codes;
+        if (has("swappedBounds")) return codes.clamp(max, min);
+        return codes.clamp(has("narrow") ? min + 1 : min, max);
+      };
+      const scaled = (values: any) => (has("multiplies") ? values.mul(scale) : values.div(scale));
+      if (has("addsFirst")) {
+        const codes = limit(rounded(torch, scaled(tensor.add(zero)), has));
+        return has("noCast") ? codes : codes.to(dtype);
+      }
+      let steps = scaled(tensor);
       if (has("clampsFirst")) steps = limit(steps);
       const shifted = has("roundsFirst")
         ? rounded(torch, steps, has).add(zero)
@@ -118,6 +128,7 @@ const dequantize: Task = {
     noZeroPoint: "It leaves the zero point out.",
     zeroPointLast:
       "It subtracts the zero point from the product. The zero point is a code: subtract it before multiplying.",
+    reversed: "It subtracts the code from the zero point: the values have the wrong sign.",
     divides:
       "It divides by the scale. A code is a count of steps, so it is multiplied by the size of a step.",
     rounds:
@@ -126,7 +137,7 @@ const dequantize: Task = {
   make: (torch, has) => (quantized_tensor, scale, zero_point) => {
     const q = has("wraps") ? quantized_tensor : quantized_tensor.float();
     const zero = has("noZeroPoint") ? 0 : has("sign") ? -zero_point : zero_point;
-    const steps = has("zeroPointLast") ? q : q.sub(zero);
+    const steps = has("zeroPointLast") ? q : has("reversed") ? q.rsub(zero) : q.sub(zero);
     const scaled = has("divides") ? steps.div(scale) : steps.mul(scale);
     const values = has("zeroPointLast") ? scaled.sub(zero) : scaled;
     return has("rounds") ? torch.round(values) : values;
@@ -148,6 +159,8 @@ const range: Task = {
     noZeroPoint: "It leaves the zero point out.",
     ignoresDtype: "It ignores dtype and always uses the limits of int8.",
     swapped: "The two ends are in the wrong order: the lowest value comes first.",
+    divides:
+      "It divides by the scale. A code is a count of steps, so it is multiplied by the size of a step.",
     narrow: "It leaves the lowest code out: q_min of the dtype is a code as well.",
     zeroPointLast:
       "It subtracts the zero point after multiplying. The zero point is a code: subtract it first.",
@@ -157,8 +170,10 @@ const range: Task = {
   make: (torch, has) => (scale, zero_point, dtype) => {
     const { min, max } = torch.iinfo(has("ignoresDtype") ? torch.int8 : dtype);
     const zero = has("noZeroPoint") ? 0 : has("sign") ? -zero_point : zero_point;
-    const value = (code: number) =>
-      has("zeroPointLast") ? scale * code - zero : scale * (code - zero);
+    const value = (code: number) => {
+      if (has("divides")) return (code - zero) / scale;
+      return has("zeroPointLast") ? scale * code - zero : scale * (code - zero);
+    };
     if (has("width")) return [0, scale * (max - min)];
     const ends = [value(has("narrow") ? min + 1 : min), value(max)];
     return has("swapped") ? ends.reverse() : ends;
@@ -177,7 +192,7 @@ const saturated: Task = {
     },
     {
       label: "values at the ends",
-      args: (torch) => [torch.tensor([127, -128, 127.4, -128.4, 128, 0]), 1, 0],
+      args: (torch) => [torch.tensor([127, -128, 127.4, -128.4, 127.7, 128, 0]), 1, 0],
     },
     { label: "nothing saturates", args: (torch) => [torch.zeros(3), 0.1, 0] },
     { label: "uint8", args: (torch) => [torch.tensor([-5, 3, 300, 200, 255]), 1, 0, torch.uint8] },
@@ -186,6 +201,9 @@ const saturated: Task = {
     countsEnds:
       "It counts codes that are exactly the ends of the range. Those are represented: count what lies beyond.",
     beforeRounding: "It compares before rounding: 127.4 still becomes 127, which is in range.",
+    truncate: "It cuts the decimals off: 127.7 rounds to 128, which is beyond.",
+    wraps: "It converts to the dtype before it compares: nothing is beyond the dtype then.",
+    tensor: "It returns a tensor: .item() makes it a number.",
     onlyUpper: "It counts only values above the range: values below saturate, too.",
     onlyLower: "It counts only values below the range: values above saturate, too.",
     ignoresDtype: "It ignores dtype and always uses the limits of int8.",
@@ -200,13 +218,16 @@ const saturated: Task = {
       const { min, max } = torch.iinfo(has("ignoresDtype") ? torch.int8 : dtype);
       const zero = has("noZeroPoint") ? 0 : has("sign") ? -zero_point : zero_point;
       const shifted = tensor.div(scale).add(zero);
-      const all = (has("beforeRounding") ? shifted : torch.round(shifted)).flatten().tolist();
+      let codes = has("beforeRounding") ? shifted : rounded(torch, shifted, has);
+      if (has("wraps")) codes = codes.to(dtype);
+      const all = codes.flatten().tolist();
       const above = (code: number) => (has("countsEnds") ? code >= max : code > max);
       const below = (code: number) => (has("countsEnds") ? code <= min : code < min);
       const found = all.filter((code: number) => {
         const beyond = (!has("onlyLower") && above(code)) || (!has("onlyUpper") && below(code));
         return has("inside") ? !beyond : beyond;
       }).length;
+      if (has("tensor")) return torch.tensor(found);
       return has("share") ? found / all.length : found;
     },
 };

@@ -86,7 +86,10 @@ const qparams: Task = {
   mistakes: {
     noZero:
       "It does not widen the range to contain 0: PyTorch takes min(min, 0) and max(max, 0), so that 0 has a code.",
+    noZeroBeyond:
+      "It does not widen the range to contain 0, so that the zero point is no code: PyTorch takes min(min, 0) and max(max, 0).",
     steps256: "It divides by 256. Between 256 codes there are 255 steps.",
+    steps256Beyond: "It divides by 256. Between 256 codes there are 255 steps.",
     floatZeroPoint: "Its zero point is not a whole number: round it, or 0 would have no code.",
     sign: "Its zero point has the wrong sign: q_min minus min divided by the scale.",
     signed: "It has the codes of int8, from -128. quint8 begins at 0.",
@@ -97,17 +100,21 @@ const qparams: Task = {
     halfAway: ROUNDING.halfAway,
   },
   make: (_, has) => (min, max) => {
-    const low = has("noZero") ? min : Math.min(min, 0);
-    const high = has("noZero") ? max : Math.max(max, 0);
-    const [first, last] = has("signed") ? [-128, 127] : [0, 255];
-    const scale = (has("noMin") ? high : high - low) / (has("steps256") ? 256 : 255);
+    const isNarrow = has("noZero") || has("noZeroBeyond");
+    const low = isNarrow ? min : Math.min(min, 0);
+    const high = isNarrow ? max : Math.max(max, 0);
+    const isWide = has("steps256") || has("steps256Beyond");
+    const first = has("signed") ? -128 : 0;
+    const scale = (has("noMin") ? high : high - low) / (isWide ? 256 : 255);
     const zero = has("fromMax")
       ? first + high / scale
       : has("sign")
         ? first + low / scale
         : first - low / scale;
     const whole = has("floatZeroPoint") ? zero : roundedNumber(zero, has);
-    const zeroPoint = Math.min(last, Math.max(first, whole)) + 0;
+    // Where the range contains 0, the zero point is a code anyway.
+    const isBeyond = has("noZeroBeyond") || has("steps256Beyond");
+    const zeroPoint = (isBeyond ? whole : Math.min(first + 255, Math.max(first, whole))) + 0;
     return has("swapped") ? [zeroPoint, scale] : [scale, zeroPoint];
   },
 };
@@ -130,6 +137,8 @@ const symmetric: Task = {
     onlyMax: "It looks at the maximum alone: a large negative value then saturates.",
     range:
       "It divides the width of the range: that is the affine scale. A symmetric range reaches as far on both sides.",
+    plainRange:
+      "It divides the width from min to max: that is an affine scale. A symmetric range reaches as far on both sides of 0.",
     mean: "It takes the mean of the two ends: the scale must reach the one that is further away.",
     noAbs: "It compares the ends with their signs: take -min.",
   },
@@ -141,6 +150,7 @@ const symmetric: Task = {
         : has("noAbs")
           ? Math.max(min, max)
           : Math.max(-min, max);
+    if (has("plainRange")) return (max - min) / 255;
     if (has("range")) return (Math.max(max, 0) - Math.min(min, 0)) / 255;
     return end / (has("by127") ? 127 : has("by128") ? 128 : has("by255") ? 255 : 127.5);
   },
@@ -166,6 +176,8 @@ const average: Task = {
     plainMean: "It takes the plain mean of old and new: the new batch has the weight c.",
     adds: "It adds c times the new range to the old one without taking anything away: add c times the difference.",
     firstAveraged: "It averages the first batch with 0: the first batch sets the range as it is.",
+    noFirst:
+      "It does not look after the first batch, where state is null: that batch sets the range.",
     forgets: "It forgets the earlier batches.",
     swapped: "The two ends are in the wrong order: the minimum comes first.",
     onlyMax: "It averages the maximum alone: the minimum moves in the same way.",
@@ -173,6 +185,7 @@ const average: Task = {
   make: (_, has) => (state, x, c) => {
     const fresh = [x.min().item(), x.max().item()];
     const weight = has("fixed") ? 0.01 : has("plainMean") ? 0.5 : has("reversed") ? 1 - c : c;
+    if (has("noFirst") && state === null) throw new TypeError("state is null");
     const old = state ?? (has("firstAveraged") ? [0, 0] : undefined);
     if (!old || has("forgets")) return has("swapped") ? fresh.reverse() : fresh;
     let range = old.map((value: number, i: number) =>

@@ -62,6 +62,7 @@ export const ROUNDING = {
   halfUp:
     "It rounds halves up, as Math.round does: 2.5 must become 2. torch.round takes the even neighbour.",
   floor: "It rounds down: 2.9 becomes 2, and -0.1 becomes -1. Take the nearest whole number.",
+  ceil: "It rounds up: 2.1 becomes 3. Take the nearest whole number.",
   noRounding:
     "It does not round: the conversion to the integer dtype then cuts the decimals off, or none is made.",
 };
@@ -72,6 +73,7 @@ export function rounded(torch: any, tensor: any, has: Has) {
   if (has("halfAway")) return each(torch, tensor, halfAway);
   if (has("halfUp")) return each(torch, tensor, halfUp);
   if (has("floor")) return torch.floor(tensor);
+  if (has("ceil")) return torch.ceil(tensor);
   if (has("noRounding")) return tensor;
   return torch.round(tensor);
 }
@@ -89,5 +91,6 @@ export function roundedNumber(value: number, has: Has) {
   if (has("halfAway")) return halfAway(value);
   if (has("halfUp")) return halfUp(value);
   if (has("floor")) return Math.floor(value);
+  if (has("ceil")) return Math.ceil(value);
   return halfEven(value);
 }
