@@ -16,6 +16,7 @@ import {
   type Header,
   open,
   planFor,
+  planOfPreset,
   unusablePins,
 } from "./model/commands.js";
 import { cornerOf, detail } from "./model/detail.js";
@@ -251,8 +252,9 @@ export class Lab {
     this.progress.stop(REPLACED);
     this.comparison.reset();
     this.#fail("");
-    const { budget, pins, format, target, beside } = keepsState ? this.link : emptyState();
-    this.change({ sample, file, budget, pins, format, target, beside });
+    const { metric, filter, sort, ...kept } = keepsState ? this.link : emptyState();
+    const { beside } = kept;
+    this.change({ ...kept, sample, file });
     const isLast = this.#choose();
     let header: Header | undefined;
     let problem = "";
@@ -358,18 +360,19 @@ export class Lab {
   }
 
   chooseOutput = (output: { format: string; target: string }) => {
-    this.change(output);
+    this.change({ ...output, preset: "" });
     this.#updatePlan();
   };
 
-  chooseSize = (size: number) => {
+  /** @param preset  the mix of this size, if one was chosen */
+  chooseSize = (size: number, preset = "") => {
     this.size = size;
-    this.change({ budget: size });
+    this.change({ budget: size, preset });
     this.#replan();
   };
 
   #changePins(pins: Record<string, string>) {
-    this.change({ pins });
+    this.change({ pins, preset: "" });
     this.#updatePlan();
   }
 
@@ -429,12 +432,17 @@ export class Lab {
   }
 
   async #replan() {
-    const { budget, pins } = this.link;
+    const { budget, preset, pins } = this.link;
     if (budget === undefined) return;
     const isLast = this.#startPlanning();
     const { header } = this;
+    // Mixes are known when all rows are exact.
+    const isMix = this.frontier?.uniforms.some(({ name, isPreset }) => isPreset && name === preset);
+    const output = { pins, ...this.output };
     try {
-      const { plan, files, estimate } = await planFor({ bytes: budget, pins, ...this.output });
+      const { plan, files, estimate } = isMix
+        ? await planOfPreset({ preset, ...output })
+        : await planFor({ bytes: budget, ...output });
       if (header === undefined || header !== this.header || !isLast()) return;
       const fileBytes = files.reduce((sum, { size }) => sum + size, 0);
       const point = { bytes: plan.fileBytes, error: plan.error };

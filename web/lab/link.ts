@@ -9,6 +9,8 @@ export interface LabState {
   sort: string;
   /** Bytes of the plan. */
   budget: number | undefined;
+  /** Mix of llama-quantize that is the plan, in place of one of the budget; empty for none. */
+  preset: string;
   /** Scheme of a tensor by its name. */
   pins: Record<string, string>;
   /** Of the output; empty for that of the model. */
@@ -28,6 +30,7 @@ export const emptyState = (): LabState => ({
   filter: "",
   sort: "",
   budget: undefined,
+  preset: "",
   pins: {},
   format: "",
   target: "",
@@ -38,7 +41,8 @@ export const emptyState = (): LabState => ({
 
 /** The state as the text behind #lab. */
 export function toLink(state: LabState) {
-  const { metric, filter, sort, budget, pins, format, target, sample, file, beside } = state;
+  const { metric, filter, sort, budget, preset, pins, format, target } = state;
+  const { sample, file, beside } = state;
   const parameters = new URLSearchParams({ v: "1" });
   if (sample) parameters.set("sample", sample);
   if (file) parameters.set("file", file);
@@ -47,6 +51,7 @@ export function toLink(state: LabState) {
   if (filter) parameters.set("filter", filter);
   if (sort) parameters.set("sort", sort);
   if (budget !== undefined) parameters.set("budget", String(Math.round(budget)));
+  if (preset) parameters.set("preset", preset);
   if (format) parameters.set("format", format);
   if (target) parameters.set("target", target);
   for (const [name, scheme] of Object.entries(pins)) parameters.append("pin", `${name}=${scheme}`);
@@ -64,6 +69,7 @@ export function fromLink(hash: string, metrics: readonly string[]): LabState {
   state.sort = parameters.get("sort") ?? "";
   const budget = Number(parameters.get("budget"));
   if (budget > 0) state.budget = budget;
+  state.preset = parameters.get("preset") ?? "";
   state.pins = Object.fromEntries(
     parameters.getAll("pin").flatMap((pin) => {
       const end = pin.lastIndexOf("=");

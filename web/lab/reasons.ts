@@ -28,9 +28,13 @@ function gainText(worse: AnalysisRow, better: AnalysisRow) {
 }
 
 /** Why a layer has its scheme in a plan. */
-export function reasonOf(layer: Layer, plan: { reasons: Record<string, string> } | undefined) {
+export function reasonOf(
+  layer: Layer,
+  plan: { reasons: Record<string, string>; preset?: string } | undefined,
+) {
   const { name, planned, isPinned } = layer;
   if (!plan || !planned) return "";
+  if (plan.preset) return `By the mix ${plan.preset}.`;
   if (isPinned) return "You pinned it.";
   if (Object.hasOwn(plan.reasons, name)) return `${sentence(plan.reasons[name])}.`;
   const row = layer.rows.get(planned);

@@ -93,6 +93,7 @@ export function LabView({ lab }: { lab: Lab }) {
             job={{
               name: header.name,
               budget: link.budget ?? header.size,
+              preset: last.current.plan.preset,
               pins: link.pins,
               count: last.current.files.length,
               ...lab.inputs.files,
@@ -266,7 +267,7 @@ function PlanParts({ lab, planned, whole }: { lab: Lab; planned: Planned; whole:
         The line is the plan of least total error for each size; each circle is one scheme for all
         layers
         <span class="lab-mixes" hidden={!frontier?.uniforms.some(({ isPreset }) => isPreset)}>
-          , each square one of llama-quantize's mixes
+          , each square one of llama-quantize's mixes, which can be chosen
         </span>
         . Move the slider to choose a size: the table shows the scheme of each layer. Pinned layers
         keep their scheme. Only schemes that the output format below can store are used.

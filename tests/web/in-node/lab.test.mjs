@@ -113,6 +113,7 @@ describe("The lab's link", () => {
       filter: "fc & 1=",
       sort: "-int4-g32",
       budget: 12_345,
+      preset: "Q4_K_M",
       pins: { "a=b.weight": "int8-channel", __proto__x: "keep" },
       sample: "digits.onnx",
       file: "models/a b.gguf",
@@ -195,6 +196,17 @@ describe("The lab's reports", () => {
     assert.match(quantize, / -o a-quantized\/ --verify$/);
   });
 
+  it("are one of a mix by its name", () => {
+    const gguf = { ...job, name: "a.gguf", format: "gguf", preset: "Q4_K_M" };
+    assert.equal(
+      commandLine({ ...gguf, imatrix: "im.gguf" })
+        .split("\n")
+        .at(-1),
+      "npx zeropoint quantize a.gguf Q4_K_M --imatrix im.gguf -o a-quantized.gguf --verify",
+    );
+    assert.doesNotMatch(commandLine(gguf), /analyze|plan/);
+  });
+
   it("name the files of inputs, and say which have more arrays than the lab uses", () => {
     const text = commandLine({ ...job, inputs: ["fc1.npy", "all.npz"], partly: ["all.npz"] });
     assert.match(text, /^# The lab uses some arrays of all\.npz only/);
@@ -266,6 +278,7 @@ describe("The reason of a scheme in a plan", () => {
     const same = { reasons: { w: "the same as v" } };
     assert.equal(reasonOf(layer, same), "The same as v.");
     assert.equal(reasonOf(layer, undefined), "");
+    assert.equal(reasonOf(layer, { ...plan, preset: "Q4_K_M" }), "By the mix Q4_K_M.");
   });
 });
 

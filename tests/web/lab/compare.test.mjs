@@ -187,11 +187,13 @@ describe("Files that are no file of the input", () => {
           },
         }),
       };
-      const event = new Event("drop", { bubbles: true, cancelable: true });
-      event.dataTransfer = {
+      const event = new DragEvent("drop", { bubbles: true, cancelable: true });
+      const dataTransfer = {
+        types: ["Files"],
         files: [new File([], "folder")],
         items: [{ webkitGetAsEntry: () => entry }],
       };
+      Object.defineProperty(event, "dataTransfer", { value: dataTransfer });
       document.querySelector(".lab").dispatchEvent(event);
     }, bytes);
     await page.waitForSelector(".lab.is-open");
@@ -215,6 +217,55 @@ describe("The samples of 25 layers in the Model Lab", () => {
       mixes.length,
     );
     assert.equal(await page.$eval(".lab-mixes", ({ hidden }) => hidden), false);
+    await visit.close();
+  });
+
+  it("are planned as a mix that is chosen, by its square or in the table, until the slider moves", async () => {
+    const visit = await openLab("#lab?sample=digits-deep.gguf");
+    const { page } = visit;
+    await waitForPlan(page);
+    const names = await page.$$eval(".frontier-table tbody button", (all) =>
+      all.map(({ textContent }) => textContent),
+    );
+    assert.ok(names.includes("Q4_K_M") && !names.includes("q4_k"), names.join());
+    const waitForMix = (name) =>
+      waitFor(
+        page,
+        (mix) => document.querySelector(".budget-text").textContent.startsWith(mix),
+        `${name}, llama.cpp's mix: `,
+      );
+    await page.$eval(".frontier-uniform[data-preset='Q4_K_M'] text", (label) =>
+      label.dispatchEvent(new MouseEvent("click", { bubbles: true })),
+    );
+    await waitForMix("Q4_K_M");
+    assert.match(
+      await textOf(page, ".budget-text"),
+      /: [\d.]+ kB \(\d+ % of [\d.]+ kB\), [\d.]+ dB in weights, [45]\.\d\d bits per value$/,
+    );
+    const cell = await page.$eval(".layer-body .is-plan", ({ title }) => title);
+    assert.equal(cell, "By the mix Q4_K_M.");
+    await waitFor(page, () => /preset=Q4_K_M/.test(location.hash));
+    const again = await openLab(await page.evaluate(() => location.hash));
+    await waitForPlan(again.page);
+    await waitFor(again.page, () =>
+      /^Q4_K_M, /.test(document.querySelector(".budget-text").textContent),
+    );
+    await again.close();
+    await page.$eval(".frontier-table", (table) => {
+      table.open = true;
+    });
+    await page.focus(".frontier-table tbody tr:last-child button");
+    await press(page, "Enter");
+    await waitForMix(names.at(-1));
+    await page.focus(".budget input");
+    await press(page, "ArrowLeft");
+    await waitFor(
+      page,
+      () =>
+        !/mix/.test(document.querySelector(".budget-text").textContent) &&
+        !/preset/.test(location.hash),
+    );
+    assert.deepEqual(await visit.problems(), []);
     await visit.close();
   });
 

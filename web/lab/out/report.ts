@@ -70,6 +70,7 @@ td:nth-child(1),th:nth-child(1),td:nth-child(4),th:nth-child(4){text-align:left}
  * The commands of the same job: the same schemes, within the same size, and the same bytes.
  * @param job.name  of the model's file
  * @param job.budget  the size that the reader chose: bytes of the file at most
+ * @param job.preset  the mix that was chosen in place of a plan
  * @param job.format  of the files to write
  * @param job.count  of files to write
  * @param job.inputs  names of the files of inputs
@@ -79,6 +80,7 @@ td:nth-child(1),th:nth-child(1),td:nth-child(4),th:nth-child(4){text-align:left}
 export function commandLine({
   name,
   budget,
+  preset,
   pins,
   format,
   target,
@@ -89,6 +91,7 @@ export function commandLine({
 }: {
   name: string;
   budget: number;
+  preset?: string | undefined;
   pins: Record<string, string>;
   format: string;
   target?: string;
@@ -113,6 +116,8 @@ export function commandLine({
   if (imatrix)
     notes.push(`# The lab takes ${imatrix} as inputs, too: this analysis is of the weights.`);
   const byImportance = imatrix && format === "gguf" ? ` --imatrix ${shellWord(imatrix)}` : "";
+  if (preset)
+    return `npx zeropoint quantize ${file} ${preset}${byImportance} -o ${output} --verify`;
   return [
     ...notes,
     `npx zeropoint analyze ${file} ${options} -o analysis.json`,

@@ -1,10 +1,11 @@
 // The size slider: a point of the frontier becomes a plan.
 
 import type { ScaleLogarithmic } from "d3-scale";
-import { useMemo } from "preact/hooks";
+import { useCallback, useMemo } from "preact/hooks";
 import type { Plan } from "zeropoint/models";
 import { axis, levels, linear, lineThrough, logarithmic, ticks } from "../../figures/chart.js";
 import { drawing } from "../../figures/parts.js";
+import { closest } from "../../shell/dom.js";
 import { Drawn } from "../../shell/drawing/drawn.js";
 import { Facts } from "../../shell/drawing/facts.js";
 import { memo, useWidth } from "../../shell/drawing/hooks.js";
@@ -91,7 +92,10 @@ function chart({ points, uniforms, parameters }: Frontier, current: Point, width
     circles.map((circle, i) =>
       h(
         "g",
-        { class: circle.isPreset ? "frontier-uniform is-preset" : "frontier-uniform" },
+        {
+          class: circle.isPreset ? "frontier-uniform is-preset" : "frontier-uniform",
+          "data-preset": circle.isPreset && circle.name,
+        },
         h("title", {}, circle.name),
         circle.isPreset
           ? h("rect", { x: circle.x - 3.5, y: circle.y - 3.5, width: 7, height: 7 })
@@ -140,7 +144,8 @@ export interface Frontier {
 }
 
 export interface Planned {
-  plan: Plan;
+  /** preset: its name, if it is a mix of llama-quantize. */
+  plan: Plan & { preset?: string };
   /** On the frontier: about the bytes of the files. */
   point: Point;
   /** That the writer makes of the plan. */
@@ -148,17 +153,23 @@ export interface Planned {
   estimate: keyof typeof ESTIMATES | undefined;
 }
 
-/** @param whole  bytes of the file as it is */
-function planText({ plan: { error, gap, metric }, files, estimate }: Planned, whole: number) {
+/**
+ * @param whole  bytes of the file as it is
+ * @param parameters  its values
+ */
+function planText({ plan, files, estimate }: Planned, whole: number, parameters: number) {
+  const { error, gap, metric, preset } = plan;
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   const share = `${((100 * bytes) / whole).toFixed(0)} %`;
   const count = files.length === 1 ? "" : ` in ${files.length} files`;
   const parts = [
     `${bytesText(bytes)}${count} (${share} of ${bytesText(whole)})`,
     `${estimate ? "≈ " : ""}${decibelText(error)} in ${metric === "output" ? "outputs" : "weights"}`,
-    estimate ? ESTIMATES[estimate] : boundText(gap),
+    preset && `${((8 * bytes) / parameters).toFixed(2)} bits per value`,
+    estimate ? ESTIMATES[estimate] : !preset && boundText(gap),
   ];
-  return parts.filter(Boolean).join(", ");
+  const name = preset ? `${preset}, llama.cpp's mix: ` : "";
+  return `${name}${parts.filter(Boolean).join(", ")}`;
 }
 
 interface Props {
@@ -170,7 +181,8 @@ interface Props {
   size: number;
   /** Bytes of the file as it is. */
   whole: number;
-  onBudget: (bytes: number) => void;
+  /** preset: the mix of this size. */
+  onBudget: (bytes: number, preset?: string) => void;
 }
 
 /** The chart, the slider and the table of the chart's circles and squares. */
@@ -182,7 +194,14 @@ export function PlanView({ frontier, planned, budget = 0, size, whole, onBudget 
     [frontier, planned, width],
   );
   const [least, most] = domainOf(points, uniforms);
-  const text = planText(planned, whole);
+  const text = planText(planned, whole, parameters);
+  const choosePreset = useCallback(
+    (wanted: string | undefined) => {
+      const found = uniforms.find(({ name, isPreset }) => isPreset && name === wanted);
+      if (found) onBudget(found.bytes, found.name);
+    },
+    [uniforms],
+  );
   // Keys go from point to point of the frontier, of which there may be few or thousands.
   const step = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
@@ -195,7 +214,11 @@ export function PlanView({ frontier, planned, budget = 0, size, whole, onBudget 
   };
   return (
     <div class="lab-frontier">
-      <div ref={box} class="frontier-box">
+      <div
+        ref={box}
+        class="frontier-box"
+        onClick={(event) => choosePreset(closest(event, "[data-preset]")?.dataset.preset)}
+      >
         {drawn}
       </div>
       <label class="budget">
@@ -218,17 +241,29 @@ export function PlanView({ frontier, planned, budget = 0, size, whole, onBudget 
         <summary>
           One scheme for all layers{uniforms.some(({ isPreset }) => isPreset) && ", and mixes"}
         </summary>
-        <Uniforms {...{ uniforms, parameters }} />
+        <Uniforms {...{ uniforms, parameters }} choosePreset={choosePreset} />
       </details>
     </div>
   );
 }
 
-const Uniforms = memo(({ uniforms, parameters }: Omit<Frontier, "points">) => (
+interface UniformsProps extends Omit<Frontier, "points"> {
+  choosePreset: (name: string) => void;
+}
+
+const Uniforms = memo(({ uniforms, parameters, choosePreset }: UniformsProps) => (
   <Facts titles={["Scheme", "File, about", "Bits per value", "SQNR"]}>
-    {uniforms.map(({ name, bytes, error }) => (
+    {uniforms.map(({ name, bytes, error, isPreset }) => (
       <tr>
-        <th scope="row">{name}</th>
+        <th scope="row">
+          {isPreset ? (
+            <button type="button" class="lab-sample" onClick={() => choosePreset(name)}>
+              {name}
+            </button>
+          ) : (
+            name
+          )}
+        </th>
         <td>{bytesText(bytes)}</td>
         <td>{((8 * bytes) / parameters).toFixed(2)}</td>
         <td>{decibelText(error)}</td>

@@ -22,7 +22,7 @@ export function showPlot(place: HTMLElement, plot: Plot, roomOf: () => number) {
 const drawAgain = new WeakMap<Element, () => void>();
 
 /** Heat maps are drawn again when the theme changes. */
-function showHeatMaps(place: HTMLElement, plot: HeatMaps) {
+function showHeatMaps(place: Element, plot: HeatMaps) {
   const figure = quantizationErrorPlot(plot);
   place.replaceWith(figure);
   drawAgain.set(figure, () => showHeatMaps(figure, plot));
