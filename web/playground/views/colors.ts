@@ -2,7 +2,6 @@
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
 import { inTheme } from "../../shell/drawing/shade.js";
-import { isDark } from "../../shell/theme.js";
 
 const SHADES = 256;
 
@@ -25,9 +24,12 @@ const makers = {
 
 const tables = new Map<string, Uint8ClampedArray>();
 
-/** The colours of a meaning in the current theme. */
-export function colorsOf(meaning: keyof typeof makers) {
-  const key = `${meaning} ${isDark()}`;
+/**
+ * The colours of a meaning.
+ * @param dark  whether the current theme is
+ */
+export function colorsOf(meaning: keyof typeof makers, dark: boolean) {
+  const key = `${meaning} ${dark}`;
   const table = tables.get(key) ?? makers[meaning]();
   tables.set(key, table);
   return table;

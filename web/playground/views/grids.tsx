@@ -21,13 +21,12 @@ interface Props {
   selected: number;
   /** The element that is marked. */
   element: number;
-  /** Its change is the colours' change. */
   isDark: boolean;
   playground: Playground;
 }
 
 /** The grids of all elements, with one selection. */
-export const Grids = memo(({ data, a, b, selected, element, playground }: Props) => {
+export const Grids = memo(({ data, a, b, selected, element, isDark, playground }: Props) => {
   const { values, shape } = data;
   const [box, room] = useWidth();
   const panels = useMemo(() => panelsOf(data, a, b), [data, a, b]);
@@ -60,7 +59,7 @@ export const Grids = memo(({ data, a, b, selected, element, playground }: Props)
             key={panel.name}
             panel={panel}
             cells={room < 20 ? undefined : cells}
-            colors={colorsOf(panel.meaning)}
+            colors={colorsOf(panel.meaning, isDark)}
             element={element}
             box={i === 0 ? box : null}
             onKeyDown={pressKey}
