@@ -325,8 +325,9 @@ describe("Font size doubled", () => {
     const bottom = () =>
       page.$eval(".skip-link", (link) => Math.round(link.getBoundingClientRect().bottom));
     assert.ok((await bottom()) <= 0, `${await bottom()} pixels of the skip link`);
-    for (const view of [...VIEWS, "measure", "digit-planes"]) {
+    for (const view of [...VIEWS, "play", "lab", "search", "measure", "digit-planes"]) {
       await goTo(page, view);
+      if (view === "lab") await page.waitForSelector("#lab .lab:not([hidden])");
       const [wide, room] = await page.evaluate(() => {
         const { scrollWidth, clientWidth } = document.documentElement;
         return [scrollWidth, clientWidth];
@@ -376,6 +377,47 @@ describe("The four panels of a plot", () => {
       );
       assert.equal(tops.length, 4);
       assert.equal(tops.filter((top) => top === tops[0]).length, columns, `${width} pixels`);
+    }
+    await visit.close();
+  });
+});
+
+describe("Text with the spacing of WCAG 1.4.12", () => {
+  it("is cut off nowhere, and makes no view wider than its screen", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await page.evaluate(() => {
+      const sheet = new CSSStyleSheet();
+      const important = (text) => text.replaceAll(";", " !important;");
+      sheet.replaceSync(
+        `* { ${important("line-height: 1.5; letter-spacing: 0.12em; word-spacing: 0.16em;")} }
+         p { ${important("margin-bottom: 2em;")} }`,
+      );
+      document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+    });
+    for (const view of [...VIEWS, "play", "lab", "search", "measure"]) {
+      await goTo(page, view);
+      if (view === "play") await page.waitForSelector("#play .play[data-complete]");
+      const found = await page.evaluate(() => {
+        const { scrollWidth, clientWidth } = document.documentElement;
+        const texts = ":is(button, label, summary, legend, th, td, p, h1, h2, h3)";
+        const isCut = (box) => {
+          const { overflowX, overflowY } = getComputedStyle(box);
+          const hides = (overflow) => ["hidden", "clip"].includes(overflow);
+          return (
+            (hides(overflowX) && box.scrollWidth > box.clientWidth + 1) ||
+            (hides(overflowY) && box.scrollHeight > box.clientHeight + 1)
+          );
+        };
+        const cut = [...document.querySelectorAll(`.view[data-current] ${texts}`)]
+          .filter((box) => box.checkVisibility() && !box.closest(".visually-hidden"))
+          .filter(isCut);
+        return {
+          wider: scrollWidth - clientWidth,
+          cut: cut.map(({ tagName, textContent }) => `${tagName} ${textContent.slice(0, 30)}`),
+        };
+      });
+      assert.deepEqual(found, { wider: 0, cut: [] }, view);
     }
     await visit.close();
   });
