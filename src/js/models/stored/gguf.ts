@@ -3,7 +3,7 @@
 // Source: llama.cpp, build_lora_mm and convert_hf_to_gguf.py.
 
 import { isReadableBlock } from "../../base/block-types.js";
-import { bytesOf, dtypeInfo, type FileDType, isDecodable } from "../../formats/dtypes.js";
+import { bytesOf, dtypeInfo, type FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { notExpressible, type StoredWeight, unknownWeight } from "./weight.js";
@@ -14,9 +14,14 @@ type Decode = (dtype: FileDType, bytes: Uint8Array, out: Float32Array) => Float3
 /** The layout of these weights. */
 const SCALED = "scaled";
 
+/** Gemma 4's router: "ffn_gate_inp.scale" multiplies its inputs, "ffn_down_exps.scale" what it gives each expert. */
+const ROUTER = /(^|\.)ffn_gate_inp$/;
+const ROUTED = /ffn_down_exps$/;
+
 /**
- * Finds weights "a.weight" beside "a.scale" or "a.weight.scale": one float32 for all values, or one for each row or each
- * expert. Beside another shape or dtype the weight is of unknown quantization.
+ * Finds quantized weights "a.weight" beside "a.scale" or "a.weight.scale": one float32 for all values, or one for each
+ * row or each expert. Beside another shape or dtype the weight is of unknown quantization. Scales of Gemma 4's router
+ * are parameters of their own, and so are those beside floats, which have their values without them.
  * @param decode  of all dtypes with values
  */
 export function findScaledWeights(
@@ -29,7 +34,9 @@ export function findScaledWeights(
     const module = name.slice(0, -".scale".length);
     const weight = files.get(`${module}.weight`) ?? files.get(module);
     if (weight === undefined || weight.shape.length < 2) continue;
-    if (!isDecodable(weight.dtype) && !isReadableBlock(weight.dtype)) continue;
+    if (!isReadableBlock(weight.dtype)) continue;
+    const router = module.replace(ROUTED, "ffn_gate_inp");
+    if (ROUTER.test(module) || (ROUTED.test(module) && files.has(`${router}.scale`))) continue;
     scales.set(weight, [...(scales.get(weight) ?? []), scale]);
   }
   return Array.from(scales, ([weight, own]) => {

@@ -111,6 +111,36 @@ describe("a weight of GGUF with a scale of its own", () => {
     await rejects(model.read(weight), RangeError, "ZP_UNSUPPORTED_FILE", expected);
   });
 
+  it("is none beside the scales of Gemma 4's router, and none of floats", async () => {
+    const floats = (...shape) => ["float32", shape, bytesOf(values(shape.reduce((a, b) => a * b)))];
+    const experts = blocks("q8_0", [4, ROWS, COLUMNS]);
+    const tensors = {
+      "blk.0.ffn_gate_inp.weight": floats(4, COLUMNS),
+      "blk.0.ffn_gate_inp.scale": floats(COLUMNS),
+      "blk.0.ffn_down_exps.weight": experts,
+      "blk.0.ffn_down_exps.scale": scale(1, 2, 3, 4),
+      "blk.0.ffn_up.weight": floats(ROWS, COLUMNS),
+      "blk.0.ffn_up.scale": scale(3),
+      "blk.1.ffn_gate_inp.weight": blocks("q8_0", [4, COLUMNS]),
+      "blk.1.ffn_gate_inp.scale": floats(COLUMNS),
+    };
+    const model = await openModel(await fileOf(tensors));
+    const expected = {
+      "blk.0.ffn_gate_inp.weight": values(4 * COLUMNS),
+      "blk.0.ffn_down_exps.weight": dequantizeBlocks(experts[2], "q8_0", experts[1]).data,
+      "blk.0.ffn_up.weight": values(ROWS * COLUMNS),
+      "blk.1.ffn_gate_inp.weight": dequantizeBlocks(
+        tensors["blk.1.ffn_gate_inp.weight"][2],
+        "q8_0",
+        [4, COLUMNS],
+      ).data,
+    };
+    for (const [name, plain] of Object.entries(expected)) {
+      assert.deepEqual((await model.read(name)).data, plain, name);
+      assert.equal(model.tensors.get(name).layout, undefined, name);
+    }
+  });
+
   it("is none beside the scale of an input, or of a module of one axis", async () => {
     const tensors = {
       [weight]: blocks("q8_0", [ROWS, COLUMNS]),
