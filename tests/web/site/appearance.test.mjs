@@ -155,6 +155,29 @@ describe("Paper", () => {
     await visit.close();
   });
 
+  it(
+    "shows the playground and the lab without what only a pointer uses",
+    chromiumOnly("print"),
+    async () => {
+      const visit = await openPage(browser, `${site.url}#play`);
+      const { page } = visit;
+      for (const [view, ready] of [
+        ["play", "#play .play[data-complete]"],
+        ["lab", "#lab .lab:not([hidden])"],
+      ]) {
+        await page.evaluate((hash) => {
+          location.hash = hash;
+        }, view);
+        await page.waitForSelector(ready);
+        await page.emulateMediaType("print");
+        assert.equal(await countVisible(page, ".view[data-current] :is(.button, .lab-drop)"), 0);
+        assert.equal(await countVisible(page, ".view[data-current] h1"), 1);
+        await page.emulateMediaType("screen");
+      }
+      await visit.close();
+    },
+  );
+
   it("is black on white, in any theme", chromiumOnly("print"), async () => {
     const visit = await openPage(browser, site.url, { colorScheme: "light" });
     const { page } = visit;

@@ -422,3 +422,24 @@ describe("Text with the spacing of WCAG 1.4.12", () => {
     await visit.close();
   });
 });
+
+describe("The slider of the lab's plan", () => {
+  it("stands on the axis of the chart, on any screen", async () => {
+    const visit = await openPage(browser, `${site.url}#lab?sample=digits.safetensors`);
+    const { page } = visit;
+    await page.waitForSelector(".lab.is-planned .frontier-box svg");
+    for (const width of [320, 390, 900, 1440]) {
+      await page.setViewport({ width, height: 900 });
+      await waitFor(page, () => {
+        const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const chart = boxOf(".frontier-box svg");
+        const slider = boxOf(".budget input");
+        // The thumb's middle goes from the axis's start, 56 pixels from the chart's, to its end, 16 before the chart's.
+        const off = [slider.left - (chart.left + 48), chart.right - 8 - slider.right];
+        if (off.some((distance) => Math.abs(distance) > 2)) throw new Error(`${off}`);
+        return true;
+      });
+    }
+    await visit.close();
+  });
+});

@@ -13,10 +13,10 @@ import { bytesText } from "../../shell/drawing/numbers.js";
 import { h } from "../../shell/drawing/tree.js";
 import { placeLabels } from "./frontier-labels.js";
 
-const HEIGHT = 260;
+const HEIGHT = 270;
 /** Charts of fewer pixels have numbers in the place of names, and a list of the names below. */
 const NAMED = 640;
-const MARGIN = { top: 22, right: 16, bottom: 34, left: 56 };
+const MARGIN = { top: 34, right: 16, bottom: 34, left: 56 };
 
 /** Of the frontier: bytes ascending, error descending. */
 type Point = { bytes: number; error: number };
