@@ -16,7 +16,7 @@ import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
 import { fromPage } from "../from-page.mjs";
 import { inWholeSuite, press, textOf, waitFor } from "../page.mjs";
-import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
+import { addInputs, LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const { metricText } = await fromPage("lab/format.js");
 
@@ -524,12 +524,8 @@ describe("The Model Lab's other files", inWholeSuite, () => {
     await visit.close();
   });
 
-  it("shows the figures of all schemes that the output stores at 1440 pixels, none of them cut", async () => {
-    const viewport = { width: 1440, height: 900 };
-    const visit = await openLab("#lab?sample=digits-deep.onnx&target=web", { viewport });
-    await waitForPlan(visit.page);
-    await visit.page.waitForSelector(".layer-body .is-unwritten");
-    const seen = await visit.page.$eval(".layer-table", (table) => {
+  const figuresInSight = (page) =>
+    page.$eval(".layer-table", (table) => {
       const { left } = table.getBoundingClientRect();
       const right = left + table.clientLeft + table.clientWidth;
       const stored = [...table.querySelectorAll(".layer-body .is-scheme:not(.is-unwritten)")];
@@ -547,8 +543,34 @@ describe("The Model Lab's other files", inWholeSuite, () => {
         cut: [...stored, ...heads].filter(isCut).map(({ textContent }) => textContent),
       };
     });
-    assert.deepEqual(seen, { schemes: 11, out: 0, cut: [] });
+
+  it("shows the figures of all schemes that the output stores at 1440 pixels, none of them cut", async () => {
+    const viewport = { width: 1440, height: 900 };
+    const visit = await openLab("#lab?sample=digits-deep.onnx&target=web", { viewport });
+    await waitForPlan(visit.page);
+    await visit.page.waitForSelector(".layer-body .is-unwritten");
+    assert.deepEqual(await figuresInSight(visit.page), { schemes: 11, out: 0, cut: [] });
     await visit.close();
+  });
+
+  it("shows estimated errors of outputs in columns as narrow as those of weights, none of them cut", async () => {
+    const path = join(tmpdir(), "fc1.weight.npy");
+    const values = Float32Array.from({ length: 32 * 784 }, (_, i) => (i * 7) % 5);
+    const bytes = () => [new Uint8Array(values.buffer)];
+    const array = { name: "a", shape: [32, 784], dtype: "float32", byteLength: values.byteLength };
+    writeFileSync(path, await collect(writeNpy({ ...array, bytes })));
+    const viewport = { width: 1440, height: 900 };
+    const visit = await openLab("#lab?sample=digits.onnx&target=web", { viewport });
+    await waitForPlan(visit.page);
+    await visit.page.waitForSelector(".layer-body .is-unwritten");
+    const ofWeights = await figuresInSight(visit.page);
+    assert.deepEqual(ofWeights.cut, []);
+    await addInputs(visit.page, path);
+    await visit.page.waitForSelector(".has-many-marks .layer-body .is-planned .cell-marks");
+    await waitForPlan(visit.page);
+    assert.deepEqual(await figuresInSight(visit.page), ofWeights);
+    await visit.close();
+    rmSync(path, { force: true });
   });
 
   it("has figures of ggml's blocks for all layers of the GGUF sample", async () => {

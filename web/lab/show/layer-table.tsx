@@ -127,8 +127,9 @@ export class LayerTable extends Component<Props> {
   override render({ layers, shown, schemes, metric }: Props) {
     this.#at.row = Math.min(this.#at.row, Math.max(0, shown.length - 1));
     this.#virtualizer.setOptions({ ...this.#virtualizer.options, count: shown.length });
-    // Decibels are the shortest texts.
-    const isShort = metric === "sqnr" && !layers.some(hasManyMarks);
+    // Decibels are the shortest texts, but with three marks only if these are above them.
+    const isShort = metric === "sqnr";
+    const marks = isShort && layers.some(hasManyMarks) ? "has-many-marks" : "";
     const letters = layers.map(({ shape }) => shapeText(shape).length);
     const style = {
       "--schemes": schemes.length,
@@ -137,7 +138,7 @@ export class LayerTable extends Component<Props> {
     return (
       <div
         ref={this.#box}
-        class={`layer-table ${isShort ? "has-short-texts" : ""}`}
+        class={`layer-table ${isShort ? "has-short-texts" : ""} ${marks}`}
         role="grid"
         aria-label="Error of each layer by scheme"
         aria-rowcount={shown.length + 1}
