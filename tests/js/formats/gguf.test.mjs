@@ -119,6 +119,21 @@ describe("readGGUF", () => {
     }
   });
 
+  it("refuses blocks that are smaller than their place, as those of another build's types", async () => {
+    const tensors = [
+      { name: "a", dtype: "q8_0", shape: [32], bytes: () => [new Uint8Array(34)] },
+      { name: "b", dtype: "float32", shape: [1], bytes: () => [new Uint8Array(4)] },
+    ];
+    const bytes = await collect(writeGGUF(layoutGGUF(tensors, [])));
+    await readGGUF(bytesSource(bytes));
+    // Name, number of axes, one length, type: q4_0 has 18 bytes.
+    new DataView(bytes.buffer).setUint32(24 + 8 + 1 + 4 + 8, 2, true);
+    await assert.rejects(readGGUF(bytesSource(bytes)), {
+      code: "ZP_UNSUPPORTED_FILE",
+      message: /expected q4_0 of 64 bytes up to the next tensor, found 18$/,
+    });
+  });
+
   it("reads big-endian files as little-endian ones", async () => {
     const read = await readGGUF(vectors.source("big-endian.gguf"));
     assert.equal(read.littleEndian, false);

@@ -278,7 +278,10 @@ function readInfo(
   header.complete();
 }
 
-/** Every tensor lies within the file, and no two overlap; holes and any order are let pass. */
+/**
+ * Every tensor lies within the file, and no two overlap. Any order is let pass, and holes, which ggml refuses, except
+ * behind blocks: their type is the number of another one in a build that is not ggml's own.
+ */
 function checkPlaces(
   where: string,
   infos: Info[],
@@ -288,8 +291,15 @@ function checkPlaces(
 ): void {
   infos.sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength);
   let covered = 0;
-  for (const { at, offset, byteLength } of infos) {
+  let last: Info | undefined;
+  for (const info of infos) {
+    const { at, offset, byteLength } = info;
     if (offset < covered) throw fileError(where, at, `an offset of at least ${covered}`, offset);
+    if (last !== undefined && isBlockType(last.dtype) && offset - covered >= alignment) {
+      const expected = `${last.dtype} of ${offset - last.offset} bytes up to the next tensor`;
+      throw unsupported(where, last.at, expected, last.byteLength);
+    }
+    last = info;
     covered = offset + byteLength;
     // Padding may be missing at the end, even before a tensor without elements.
     const end = byteLength === 0 ? Math.ceil(size / alignment) * alignment : size;
