@@ -30,7 +30,13 @@ export { readNpz } from "../../dist/formats/npz/read.js";
 export { writeNpz } from "../../dist/formats/npz/write.js";
 export { OnnxNode, readOnnx } from "../../dist/formats/onnx/read.js";
 export { dataTypeOf, OnnxTensor } from "../../dist/formats/onnx/tensor.js";
-export { bytesField, floatField, varint, varintField } from "../../dist/formats/onnx/wire.js";
+export {
+  bytesField,
+  floatField,
+  joinParts,
+  varint,
+  varintField,
+} from "../../dist/formats/onnx/wire.js";
 export { nodeMessage, OnnxEditor, tensorMessage } from "../../dist/formats/onnx/write.js";
 export { addressBeside, checkRelativePath } from "../../dist/formats/paths.js";
 export {

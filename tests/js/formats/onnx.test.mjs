@@ -6,6 +6,7 @@ import {
   bytesSource,
   dataTypeOf,
   floatField,
+  joinParts,
   nodeMessage,
   OnnxEditor,
   OnnxNode,
@@ -360,6 +361,22 @@ describe("OnnxEditor", () => {
     });
     assert.equal(opsets.get("my"), 3);
     assert.equal(metadata.get("k"), "v");
+  });
+
+  it("holds a new message in few parts: short bytes are joined, streams and long bytes are not", () => {
+    const node = { opType: "MatMul", inputs: ["x", "w"], outputs: ["y"], name: "n" };
+    const parts = nodeMessage(node);
+    const joined = joinParts(parts);
+    assert.deepEqual(joined, [Uint8Array.from(parts.flatMap((part) => [...part]))]);
+    const tensor = { name: "w", dtype: "uint8", shape: [4], bytes: () => [new Uint8Array(4)] };
+    assert.deepEqual(
+      joinParts(bytesField(5, tensorMessage(tensor))).map((part) => part instanceof Uint8Array),
+      [true, false],
+    );
+    const long = new Uint8Array(70_000);
+    const [before, same, after] = joinParts([...varintField(1, 2), long, ...varintField(1, 2)]);
+    assert.equal(same, long);
+    assert.deepEqual([before, after], [Uint8Array.of(8, 2), Uint8Array.of(8, 2)]);
   });
 
   it("refuses edits that overlap, and more than 2 GiB", async () => {

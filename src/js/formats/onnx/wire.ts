@@ -254,6 +254,23 @@ export interface Spliced {
  * @throws {RangeError} `ZP_CONFLICTING_OPTIONS` if edits overlap; `ZP_SIZE_OVERFLOW` if the file comes to 2 GiB
  */
 export function splice(where: string, source: Source, edits: readonly Edit[]): Spliced {
+  const [nodes, byteLength] = planOf(where, source, edits);
+  if (byteLength > MAX_MESSAGE) {
+    const problem = `the model comes to ${byteLength} bytes, of which a protocol buffer takes ${MAX_MESSAGE}: store data externally`;
+    throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
+  }
+  const parts = partsOf(where, source, nodes);
+  return { byteLength, parts, bytes: () => bytesOfParts(parts) };
+}
+
+async function* bytesOfParts(
+  parts: readonly SplicedPart[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const part of parts) yield* part.bytes();
+}
+
+/** The messages that edits change, and the length of the file. The edits are not held by its parts. */
+function planOf(where: string, source: Source, edits: readonly Edit[]): [Node[], number] {
   const children = new Map<Field | undefined, Map<Field | Edit, Edit | undefined>>([
     [undefined, new Map()],
   ]);
@@ -300,17 +317,17 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     }
     return [nodes, length];
   };
-  const [nodes, byteLength] = plan(undefined, 0, source.size);
-  if (byteLength > MAX_MESSAGE) {
-    const problem = `the model comes to ${byteLength} bytes, of which a protocol buffer takes ${MAX_MESSAGE}: store data externally`;
-    throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
-  }
+  return plan(undefined, 0, source.size);
+}
+
+/** The parts of a file. */
+function partsOf(where: string, source: Source, nodes: readonly Node[]): SplicedPart[] {
   const parts: SplicedPart[] = [];
   let held: Uint8Array[] = [];
   let length = 0;
   const release = (): void => {
     const part = held.length === 1 ? held[0] : joinBytes(held);
-    if (length > 0) parts.push({ byteLength: length, bytes: () => emitPart(where, part) });
+    if (length > 0) parts.push({ byteLength: length, bytes: emitting(where, part) });
     held = [];
     length = 0;
   };
@@ -321,16 +338,19 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
       held.push(part);
       length += part.length;
     } else if (part.byteLength > 0) {
-      parts.push({ byteLength: part.byteLength, bytes: () => emitPart(where, part), from });
+      parts.push({ byteLength: part.byteLength, bytes: emitting(where, part), from });
     }
   };
   collect(where, source, nodes, 0, source.size, add);
   release();
-  async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
-    for (const part of parts) yield* part.bytes();
-  }
-  return { byteLength, parts, bytes };
+  return parts;
 }
+
+/** Gives the bytes of a part. */
+const emitting =
+  (where: string, part: Part): SplicedPart["bytes"] =>
+  () =>
+    emitPart(where, part);
 
 /**
  * Bytes in memory up to which parts that follow one another become one: an edit has dozens of a few bytes, each of which
@@ -407,6 +427,25 @@ export const floatField = (number: number, value: number): Part[] => [
   varint(8 * number + FIXED32),
   new Uint8Array(Float32Array.of(value).buffer),
 ];
+
+/** Parts with short bytes that follow one another in one: a message of a few fields has dozens of them. */
+export function joinParts(parts: readonly Part[]): Part[] {
+  const joined: Part[] = [];
+  let short: Uint8Array[] = [];
+  const release = (): void => {
+    if (short.length > 0) joined.push(joinBytes(short));
+    short = [];
+  };
+  for (const part of parts) {
+    if (part instanceof Uint8Array && part.length <= SHORT) short.push(part);
+    else {
+      release();
+      joined.push(part);
+    }
+  }
+  release();
+  return joined;
+}
 
 /** Bytes of fields. */
 export const lengthOf = (parts: readonly Part[]): number =>

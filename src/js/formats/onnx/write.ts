@@ -12,6 +12,7 @@ import {
   type Edit,
   type Field,
   floatField,
+  joinParts,
   type Part,
   type Spliced,
   splice,
@@ -108,7 +109,7 @@ export class OnnxEditor {
 
   /** Replaces the content of a message: a node, a tensor, an attribute. */
   replace({ number, start, end, parent }: Field, message: readonly Part[]): void {
-    this.#edits.push({ parent, start, end, parts: bytesField(number, message) });
+    this.#edits.push({ parent, start, end, parts: joinParts(bytesField(number, message)) });
   }
 
   /** Removes a field. */
@@ -118,13 +119,14 @@ export class OnnxEditor {
 
   /** Puts a message of the same kind as a field before that field. */
   insertBefore({ number, start, parent }: Field, message: readonly Part[]): void {
-    this.#edits.push({ parent, start, end: start, parts: bytesField(number, message) });
+    const parts = joinParts(bytesField(number, message));
+    this.#edits.push({ parent, start, end: start, parts });
   }
 
   /** Puts fields at the end of a message: undefined is the model. */
   append(parent: Field | undefined, fields: readonly Part[]): void {
     const end = parent?.end ?? this.model.source.size;
-    this.#edits.push({ parent, start: end, end, parts: fields });
+    this.#edits.push({ parent, start: end, end, parts: joinParts(fields) });
   }
 
   /** Adds an initializer to a graph. */
