@@ -32,9 +32,10 @@ const tensor = (name, dtype, shape, data) => ({
   bytes: () => [new Uint8Array(data.buffer, data.byteOffset, data.byteLength)],
 });
 
-/** Weights and biases as named tensors. */
+/** Weights, biases and gains as named tensors. */
 const tensorsOf = (layers) =>
-  layers.flatMap(({ name, weight, bias }) => [
+  layers.flatMap(({ name, weight, bias, gain }) => [
+    ...(gain ? [tensor(gainName(name), "float32", [gain.length], gain)] : []),
     tensor(`${name}.weight`, "float32", [bias.length, weight.length / bias.length], weight),
     tensor(`${name}.bias`, "float32", [bias.length], bias),
   ]);
@@ -95,20 +96,22 @@ const shallowNodes = () => [
   gemm("active", "fc2", "scores"),
 ];
 
-/** Each layer joins the rows of the state, and adds to one of them. */
+/** Each layer joins the rows of the state, multiplies them with its gains, and adds to one of them. */
 function deepNodes(layers) {
   const axis = { axis: { int: 1 } };
   const rows = Array.from({ length: SIDE }, (_, row) => `row${row}`);
   const nodes = [operation("Split", ["image"], [...rows], axis)];
-  layers.forEach(({ name }, i) => {
+  layers.forEach(({ name, gain }, i) => {
     nodes.push(operation("Concat", [...rows], [`state${i}`], axis));
+    const input = gain ? `input${i}` : `state${i}`;
+    if (gain) nodes.push(operation("Mul", [`state${i}`, gainName(name)], [input], {}));
     if (i === LAYERS) {
-      nodes.push(gemm(`state${i}`, name, "scores"));
+      nodes.push(gemm(input, name, "scores"));
       return;
     }
     const [row, added] = [rowOf(i), `row${rowOf(i)}_${i}`];
     nodes.push(
-      gemm(`state${i}`, name, `sum${i}`),
+      gemm(input, name, `sum${i}`),
       operation("Relu", [`sum${i}`], [`active${i}`]),
       operation("Add", [rows[row], `active${i}`], [added]),
     );
@@ -119,6 +122,10 @@ function deepNodes(layers) {
 
 /** Names as llama.cpp has them, because the mixes of GGUF go by names. */
 const deepName = (layer) => (layer < LAYERS ? `blk.${layer}.ffn_down` : "output");
+
+/** The gains of the inputs of a layer. */
+export const gainName = (name) =>
+  name === "output" ? "output_norm.weight" : name.replace("ffn_down", "ffn_norm.weight");
 
 const deepMetadata = [
   ["general.architecture", ggufEntry("string", "digits")],

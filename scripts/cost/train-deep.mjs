@@ -1,8 +1,12 @@
 // Trains a network of 25 layers for the lab, whose rows are blocks of 256 values, as GGUF's mixes need them.
 //
 // An image is a state of 256 values: 14 x 14 means of 2 x 2 pixels in a frame of 16 x 16. Each of 24 layers reads the
-// whole state and adds ReLU(weight . state + bias) to one row of 16 values; the last layer reads ten digits from it.
-// Arithmetic as in train.mjs: the weights are the same on every engine.
+// whole state and adds ReLU(weight . (gain * state) + bias) to one row of 16 values; the last layer reads ten digits from
+// it. Arithmetic as in train.mjs: the weights are the same on every engine.
+//
+// Every third layer has gains, as normalization gives them to the layers of language models: factors of its inputs, far
+// apart, by which the columns of its weights are divided. They are powers of two, so the network computes what it did without
+// them; but its weights are no longer alike, and what a scheme costs differs from layer to layer.
 
 import { LEVELS, PIXELS } from "./digits.mjs";
 import { createParameter, createRandom, DIGITS, descend, shuffle, softmax } from "./train.mjs";
@@ -17,8 +21,13 @@ const EPOCHS = 4;
 const BATCH = 32;
 const LEARNING_RATE = 0.03;
 const WEIGHT_DECAY = 0.0005;
+/** Layers from one with gains to the next, and the standard deviation of the gains' exponents. */
+const GAINS_EVERY = 3;
+const GAINS_SPREAD = 2;
 /** Half of the digits are enough for this network. */
 const TRAINED_EVERY = 2;
+
+/** @typedef {import("./train.mjs").Layer & { gain: Float32Array | undefined }} DeepLayer */
 
 /** The row of the state that a layer adds to; those in the middle come first. @param {number} layer */
 export const rowOf = (layer) => (layer + 7) % SIDE;
@@ -41,7 +50,7 @@ export function statesOf(codes) {
 
 /**
  * @param {import("./digits.mjs").Digits} digits
- * @returns {import("./train.mjs").Layer[]}  24 of shape [16, 256], and one of shape [10, 256]
+ * @returns {DeepLayer[]}  24 with a weight of shape [16, 256], and one of shape [10, 256]
  */
 export function trainDeep({ codes, labels }) {
   const random = createRandom(SEED);
@@ -69,27 +78,38 @@ export function trainDeep({ codes, labels }) {
       }
     }
   }
-  return layers.map(({ weight, bias }) => ({
-    weight: Float32Array.from(weight.values),
-    bias: Float32Array.from(bias.values),
-  }));
+  return layers.map(({ weight, bias }, i) => {
+    const gain = i % GAINS_EVERY === 0 ? randomGains(random) : undefined;
+    return {
+      gain,
+      weight: Float32Array.from(weight.values, (value, at) => value / (gain?.[at % STATE] ?? 1)),
+      bias: Float32Array.from(bias.values),
+    };
+  });
+}
+
+/** Powers of two, whose exponents are about normally distributed. */
+function randomGains(random) {
+  const normal = () => Array.from({ length: 12 }, random).reduce((sum, value) => sum + value) - 6;
+  return Float32Array.from({ length: STATE }, () => 2 ** Math.round(GAINS_SPREAD * normal()));
 }
 
 /**
  * Runs the layers, and keeps the states that they read and their sums for the gradient.
- * @param {{ weight: Float64Array | Float32Array, bias: Float64Array | Float32Array }[]} layers
+ * @param {{ weight: Float64Array | Float32Array, bias: Float64Array | Float32Array, gain?: Float32Array }[]} layers
  * @param {Float64Array} image
  */
 function forward(layers, image) {
   const reads = [];
   const sums = [];
   let state = image;
-  layers.forEach(({ weight, bias }, i) => {
+  layers.forEach(({ weight, bias, gain }, i) => {
     reads.push(state);
+    const input = gain === undefined ? state : state.map((value, j) => value * gain[j]);
     const sum = new Float64Array(bias.length);
     for (let row = 0, at = 0; row < sum.length; row++, at += STATE) {
       let value = bias[row];
-      for (let j = 0; j < STATE; j++) value += weight[at + j] * state[j];
+      for (let j = 0; j < STATE; j++) value += weight[at + j] * input[j];
       sum[row] = value;
     }
     sums.push(sum);
@@ -132,7 +152,7 @@ function addGradient(layers, image, label) {
 
 /**
  * The share of digits that a network reads rightly.
- * @param {import("./train.mjs").Layer[]} layers
+ * @param {DeepLayer[]} layers
  * @param {import("./digits.mjs").Digits} digits
  */
 export function deepAccuracy(layers, { codes, labels }) {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { init } from "zeropoint";
-import { openModel } from "zeropoint/models";
+import { analyze, openModel, plan, quantizeModel, storedRows } from "zeropoint/models";
 import { readDigits, splitDigits } from "../../scripts/cost/digits.mjs";
 import { decode, encode } from "../../scripts/cost/file.mjs";
 import {
@@ -16,7 +16,7 @@ import {
   OBSERVERS,
 } from "../../scripts/cost/measure.mjs";
 import { loadModel, modelFile } from "../../scripts/cost/model.mjs";
-import { makeSamples } from "../../scripts/cost/samples.mjs";
+import { gainName, makeSamples } from "../../scripts/cost/samples.mjs";
 import { train } from "../../scripts/cost/train.mjs";
 import { deepAccuracy } from "../../scripts/cost/train-deep.mjs";
 import { isThorough } from "../../scripts/process/run.mjs";
@@ -108,7 +108,7 @@ describe("The samples of the lab", () => {
     await makeSamples();
     const sample = (name) => openModel(join(dirname(modelFile), `digits-deep.${name}`));
     const [gguf, onnx, arrays] = await Promise.all(["gguf", "onnx", "npz"].map(sample));
-    const names = [...gguf.tensors.keys()].filter((name) => name.endsWith(".weight"));
+    const names = [...gguf.tensors.keys()].filter((name) => /(ffn_down|output).weight$/.test(name));
     assert.equal(names.length, 25);
     const layers = [];
     for (const name of names) {
@@ -117,11 +117,14 @@ describe("The samples of the lab", () => {
       for (const each of [name, bias]) {
         sameDeep((await onnx.read(each)).data, (await gguf.read(each)).data);
       }
+      const gain = gainName(name.replace(/\.weight$/, ""));
       layers.push({
         weight: (await gguf.read(name)).data,
         bias: (await gguf.read(bias)).data,
+        gain: gguf.tensors.has(gain) ? (await gguf.read(gain)).data : undefined,
       });
     }
+    assert.equal(layers.filter(({ gain }) => gain).length, 9);
     const accuracy = deepAccuracy(layers, split.heldOut);
     assert.ok(accuracy > 0.9, String(accuracy));
     assert.deepEqual(arrays.tensors.get("image").shape, [1000, 256]);
@@ -129,6 +132,33 @@ describe("The samples of the lab", () => {
     const shown = split.heldOut.labels.filter((_, i) => i % 2 === 0);
     sameDeep(Uint8Array.from(labels), shown);
     await Promise.all([gguf, onnx, arrays].map((model) => model.close()));
+  });
+
+  it("lose digits by four bits, and fewer by a plan of the same size", async () => {
+    await init();
+    const model = await openModel(join(dirname(modelFile), "digits-deep.gguf"));
+    const write = async (scheme) => {
+      const { files } = await quantizeModel(model, scheme);
+      const written = await openModel(await new Response(files[0].stream()).arrayBuffer());
+      const read = async (name) =>
+        written.tensors.has(name) ? (await written.read(name)).data : undefined;
+      const layers = [];
+      for (const name of written.tensors.keys()) {
+        const [, layer] = /^(.*(?:ffn_down|output))\.weight$/.exec(name) ?? [];
+        if (layer === undefined) continue;
+        const [weight, bias, gain] = [name, `${layer}.bias`, gainName(layer)].map(read);
+        layers.push({ weight: await weight, bias: await bias, gain: await gain });
+      }
+      return { size: files[0].size, accuracy: deepAccuracy(layers, split.heldOut) };
+    };
+    const rows = [];
+    for await (const row of analyze(model)) rows.push(row);
+    const mix = await write("Q4_K_M");
+    const planned = await write(plan(await storedRows(model, rows), { bytes: mix.size }));
+    assert.ok(planned.size <= mix.size);
+    assert.ok(mix.accuracy < 0.88, String(mix.accuracy));
+    assert.ok(planned.accuracy > 0.92, String(planned.accuracy));
+    await model.close();
   });
 });
 

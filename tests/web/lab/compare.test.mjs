@@ -99,7 +99,7 @@ describe("Two files in the Model Lab", () => {
     await Promise.all([a.close(), b.close()]);
     const rows = await rowsOf(page, ".compare-result");
     assert.deepEqual(new Map(rows.map((cells) => [cells[0], cells[1]])), expected);
-    assert.match(await textOf(page, ".compare-result p"), /50 tensors: 25 equal, 25 different/);
+    assert.match(await textOf(page, ".compare-result p"), /59 tensors: 34 equal, 25 different/);
     const report = await page.evaluate(async () => {
       const create = URL.createObjectURL;
       let blob;
