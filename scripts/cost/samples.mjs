@@ -124,8 +124,7 @@ function deepNodes(layers) {
 const deepName = (layer) => (layer < LAYERS ? `blk.${layer}.ffn_down` : "output");
 
 /** The gains of the inputs of a layer. */
-export const gainName = (name) =>
-  name === "output" ? "output_norm.weight" : name.replace("ffn_down", "ffn_norm.weight");
+export const gainName = (name) => name.replace("ffn_down", "ffn_norm.weight");
 
 const deepMetadata = [
   ["general.architecture", ggufEntry("string", "digits")],

@@ -79,7 +79,7 @@ export function trainDeep({ codes, labels }) {
     }
   }
   return layers.map(({ weight, bias }, i) => {
-    const gain = i % GAINS_EVERY === 0 ? randomGains(random) : undefined;
+    const gain = i % GAINS_EVERY === 1 ? randomGains(random) : undefined;
     return {
       gain,
       weight: Float32Array.from(weight.values, (value, at) => value / (gain?.[at % STATE] ?? 1)),

@@ -124,7 +124,7 @@ describe("The samples of the lab", () => {
         gain: gguf.tensors.has(gain) ? (await gguf.read(gain)).data : undefined,
       });
     }
-    assert.equal(layers.filter(({ gain }) => gain).length, 9);
+    assert.equal(layers.filter(({ gain }) => gain).length, 8);
     const accuracy = deepAccuracy(layers, split.heldOut);
     assert.ok(accuracy > 0.9, String(accuracy));
     assert.deepEqual(arrays.tensors.get("image").shape, [1000, 256]);

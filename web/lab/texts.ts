@@ -25,8 +25,22 @@ export function foundText(found: number, all: number, filter: string) {
 /** An error, of a file that breaks its format with the place. */
 export type FormatProblem = Error & { offset?: number; expected?: string; found?: string };
 
+/** Files of PyTorch that are programs, which opening runs. */
+const PICKLED = /\.(bin|ckpt|pickle|pkl|pt|pth)$/i;
+
+/** What is wrong with a file, and where it breaks its format. */
 export function problemText({ message, offset, expected, found }: FormatProblem, name: string) {
   if (offset === undefined) return message;
+  if (PICKLED.test(name)) {
+    return `${name} is a file of Python's pickle, which the lab does not open, as opening one may run programs. Save the model as safetensors.`;
+  }
+  if (found === "an empty file") return `${name} is empty: 0 bytes.`;
+  if (expected?.startsWith("the beginning of a file of")) {
+    const bytes = String(found).replace(/^bytes /, "");
+    return /^[0 ]+$/.test(bytes)
+      ? `${name} begins with zeros, as a file does whose download has not ended.`
+      : `${name} is no model that the lab opens: safetensors, GGUF, ONNX, npz, npy or TensorFlow.js. Its first bytes are ${bytes}.`;
+  }
   return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
 }
 

@@ -53,7 +53,7 @@ describe("A quantized file in the Model Lab", () => {
     await page.$eval(".lab-tensors summary", (summary) => summary.click());
     await page.waitForSelector(".lab-tensors tbody tr");
     const rows = await rowsOf(page, ".lab-tensors");
-    assert.equal(rows.length, 50);
+    assert.equal(rows.length, 58);
     const output = rows.find(([name]) => name === "output.weight");
     assert.deepEqual(output, ["output.weight", "q6_k", "6.56", "2.1 kB", "10 × 256"]);
     assert.match(await textOf(page, ".lab-metadata"), /general\.architecture/);
@@ -99,7 +99,7 @@ describe("Two files in the Model Lab", () => {
     await Promise.all([a.close(), b.close()]);
     const rows = await rowsOf(page, ".compare-result");
     assert.deepEqual(new Map(rows.map((cells) => [cells[0], cells[1]])), expected);
-    assert.match(await textOf(page, ".compare-result p"), /59 tensors: 34 equal, 25 different/);
+    assert.match(await textOf(page, ".compare-result p"), /58 tensors: 33 equal, 25 different/);
     const report = await page.evaluate(async () => {
       const create = URL.createObjectURL;
       let blob;

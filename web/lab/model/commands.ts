@@ -6,7 +6,17 @@ import { escapeGlob } from "../names.js";
 import type { Uniform } from "../show/plan-view.js";
 import type { Run } from "../show/progress.js";
 import { type Given, mainOf } from "./files.js";
-import { activations, importance, opened, openGiven, parts, rows, withMoments } from "./opened.js";
+import {
+  activations,
+  importance,
+  isByAddress,
+  opened,
+  openGiven,
+  parts,
+  rows,
+  used,
+  withMoments,
+} from "./opened.js";
 import { analyzeParts } from "./parts.js";
 
 /** Text of a value of the metadata, cut where it is long. */
@@ -25,14 +35,14 @@ export async function open(given: Given) {
   const model = await openGiven(given);
   const { format, metadata, tensors, inputs } = model;
   const [texts, all] = await Promise.all([metadata, tensors]);
-  // Of an address the bytes of its tensors, which is about all.
-  const parts =
+  // Of an address the bytes of its tensors, which is about all; of a folder those of the model's own files.
+  const sizes =
     typeof given === "string"
       ? Array.from(all.values(), ({ byteLength }) => byteLength)
-      : given.map(({ size }) => size);
+      : Array.from(used, ({ size }) => size);
   return {
     name: mainOf(given).name,
-    size: parts.reduce((sum, size) => sum + size, 0),
+    size: sizes.reduce((sum, size) => sum + size, 0),
     format: await format,
     metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)] as const),
     tensors: [...all.values()],
@@ -57,7 +67,8 @@ export async function analyzeAll(
   const { signal, pause, onProgress } = run;
   const [workers, tensors] = await Promise.all([parts(), opened().tensors]);
   if (!names) rows.clear();
-  for (const isSample of [true, false]) {
+  // Each row of a sample would be a request of its own.
+  for (const isSample of isByAddress ? [false] : [true, false]) {
     const options = {
       signal,
       activations: Object.fromEntries(activations),

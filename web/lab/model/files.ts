@@ -8,15 +8,24 @@ export type Given = readonly File[] | string;
 /**
  * Opens the file that names the others, or a file by its address, of which only the parts that are needed are fetched.
  * @param missing  the message for a file that is not there
+ * @param used  gets the files that the model is in
  */
-export function openFiles(zp: Library, given: Given, missing: (path: string) => string) {
+export function openFiles(
+  zp: Library,
+  given: Given,
+  missing: (path: string) => string,
+  used: Set<File> = new Set(),
+) {
   if (typeof given === "string") return zp.openModel(ownAddress(given));
   const files = given;
-  return zp.openModel(mainOf(files) as File, {
+  const main = mainOf(files) as File;
+  used.add(main);
+  return zp.openModel(main, {
     externalData: (path) => {
       const name = path.split("/").at(-1);
       const found = files.find((file) => file.name === name);
       if (!found) throw new Error(missing(path));
+      used.add(found);
       return found;
     },
   });

@@ -35,6 +35,12 @@ export const withMoments = (row: AnalysisRow): AnalysisRow =>
 /** The right classes of the inputs for running, as the array "labels" gives them. */
 export const labels = new Map<"labels", number[]>();
 
+/** The files of the model; none of an address. */
+export const used = new Set<File>();
+
+/** Whether each part of the model that is read is a request. */
+export let isByAddress = false;
+
 export function opened(): ModelHandle {
   if (!model) throw new Error("no model is open");
   return model;
@@ -78,7 +84,8 @@ async function replaceModel(given: Given) {
   );
   dividing = undefined;
   importance.get("matrix")?.dispose();
-  for (const each of [rows, activations, feeds, labels, importance, ofSquares]) each.clear();
+  for (const each of [rows, activations, feeds, labels, importance, ofSquares, used]) each.clear();
+  isByAddress = typeof given === "string";
   const zp = await library();
   model = await openGivenIn(zp, given);
   dividing = divided(zp, model, given);
@@ -87,7 +94,7 @@ async function replaceModel(given: Given) {
 }
 
 const openGivenIn = (zp: Library, given: Given) =>
-  openFiles(zp, given, (path) => `this file needs ${path} beside it: drop both`);
+  openFiles(zp, given, (path) => `this file needs ${path} beside it: drop them together, or their folder`);
 
 /** Divides the tensors of a model among as many workers as the device has room for, and the model is worth. */
 async function divided(zp: Library, own: ModelHandle, given: Given): Promise<Part[]> {

@@ -111,6 +111,8 @@ export async function* analyzeParts(
           Object.entries(activations).filter(([name]) => own.has(name)),
         ),
         onProgress: ({ done, total, name }) => {
+          // A message that was on its way.
+          if (controller.signal.aborted) return;
           progress[index] = { done, total };
           last = name;
           return onProgress({ done: sum("done"), total: sum("total"), name });
