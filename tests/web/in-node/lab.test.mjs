@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init } from "zeropoint";
+import { openModel } from "zeropoint/models";
 import { fromPage } from "../from-page.mjs";
 
 const { formatText, isEstimated, metricText, shapeText, timeText } =
@@ -15,8 +17,10 @@ const { keptByReason, reasonOf } = await fromPage("lab/reasons.js");
 const { boxesOf, boxOf, overlap, placeLabels } = await fromPage("lab/show/frontier-labels.js");
 const { groupBars } = await fromPage("lab/show/strip.js");
 const { bitsText } = await fromPage("lab/show/tensor-list.js");
-const { comparedText, showsText, worstFirst } = await fromPage("lab/texts.js");
+const { comparedText, problemText, showsText, worstFirst } = await fromPage("lab/texts.js");
 const { bytesText, nounText } = await fromPage("shell/drawing/numbers.js");
+
+await init();
 
 const METRICS = ["sqnr", "mse"];
 
@@ -55,6 +59,37 @@ describe("Files that are given to the lab", () => {
     ]) {
       assert.deepEqual(parts(...names), [names, undefined]);
     }
+  });
+});
+
+describe("A file that is no model", () => {
+  const text = async (name, bytes) => {
+    try {
+      await openModel(bytes);
+    } catch (error) {
+      return problemText(error, name);
+    }
+    return assert.fail(`${name} was opened`);
+  };
+
+  it("is told in words of who dropped it", async () => {
+    const png = Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10, ...new Uint8Array(100));
+    assert.match(
+      await text("a.png", png),
+      /^a\.png is no model that the lab opens: safetensors, .*137 80/,
+    );
+    assert.equal(await text("a.gguf", new Uint8Array(0)), "a.gguf is empty: 0 bytes.");
+    assert.match(
+      await text("a.gguf", new Uint8Array(4096)),
+      /begins with zeros, .* download has not/,
+    );
+    const zip = new TextEncoder().encode("PK\x03\x04 and more of it");
+    assert.match(await text("model.bin", zip), /pickle.* Save the model as safetensors\.$/);
+  });
+
+  it("has the place where it breaks its format", async () => {
+    const cut = Uint8Array.of(71, 71, 85, 70, 3, 0, 0, 0, 1, 0);
+    assert.match(await text("a.gguf", cut), /^a\.gguf, byte [\d,]+: expected .+, found .+\.$/);
   });
 });
 

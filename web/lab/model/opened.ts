@@ -94,7 +94,11 @@ async function replaceModel(given: Given) {
 }
 
 const openGivenIn = (zp: Library, given: Given) =>
-  openFiles(zp, given, (path) => `this file needs ${path} beside it: drop them together, or their folder`);
+  openFiles(
+    zp,
+    given,
+    (path) => `this file needs ${path} beside it: drop them together, or their folder`,
+  );
 
 /** Divides the tensors of a model among as many workers as the device has room for, and the model is worth. */
 async function divided(zp: Library, own: ModelHandle, given: Given): Promise<Part[]> {
