@@ -2,7 +2,7 @@
 // folder, mixes of GGUF, and accuracy on the inputs of a sample.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -16,6 +16,7 @@ import { press, textOf, waitFor } from "../page.mjs";
 import { openFile, openLab, waitForPlan } from "./pages.mjs";
 
 const { metricText } = await fromPage("lab/format.js");
+const { bytesText } = await fromPage("shell/drawing/numbers.js");
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -112,7 +113,7 @@ describe("Two files in the Model Lab", () => {
       return await blob.text();
     });
     assert.match(report, /^name,shape,from,to,equal,parameters,mse,max,sqnr,cosine,reason\r\n/);
-    assert.equal(report.trimEnd().split("\r\n").length, 51);
+    assert.equal(report.trimEnd().split("\r\n").length, 59);
     assert.deepEqual(await visit.problems(), []);
     await visit.close();
   });
@@ -120,7 +121,7 @@ describe("Two files in the Model Lab", () => {
   it("are compared by a link, across formats", async () => {
     const visit = await openLab("#lab?sample=digits-deep.gguf&beside=digits-deep.onnx");
     await waitForComparison(visit.page);
-    assert.match(await textOf(visit.page, ".compare-result p"), /50 equal, 0 different/);
+    assert.match(await textOf(visit.page, ".compare-result p"), /58 equal, 0 different/);
     await waitForPlan(visit.page);
     assert.match(await visit.page.evaluate(() => location.hash), /&beside=digits-deep\.onnx/);
     await visit.close();
@@ -177,7 +178,11 @@ describe("Files that are no file of the input", () => {
     await page.evaluate(async (text) => {
       const content = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
       const file = new File([content], "inside.gguf");
-      let rest = [{ isFile: true, file: (resolve) => resolve(file) }];
+      const other = new File([new Uint8Array(5_000_000)], "photo.jpeg");
+      let rest = [other, file].map((each) => ({
+        isFile: true,
+        file: (resolve) => resolve(each),
+      }));
       const entry = {
         isDirectory: true,
         createReader: () => ({
@@ -198,6 +203,9 @@ describe("Files that are no file of the input", () => {
     }, bytes);
     await page.waitForSelector(".lab.is-open");
     assert.equal(await textOf(page, ".lab-name"), "inside.gguf");
+    // Without what else is in the folder.
+    const { size } = statSync(QUANTIZED);
+    assert.ok((await textOf(page, ".lab-file")).includes(bytesText(size)));
     await visit.close();
   });
 });
@@ -240,7 +248,7 @@ describe("The samples of 25 layers in the Model Lab", () => {
     await waitForMix("Q4_K_M");
     assert.match(
       await textOf(page, ".budget-text"),
-      /: [\d.]+ kB \(\d+ % of [\d.]+ kB\), [\d.]+ dB in weights, [45]\.\d\d bits per value$/,
+      /: [\d.]+ kB \(\d+ % of [\d.]+ kB\), [\d.]+ dB in weights, [456]\.\d\d bits per value$/,
     );
     const cell = await page.$eval(".layer-body .is-plan", ({ title }) => title);
     assert.equal(cell, "By the mix Q4_K_M.");

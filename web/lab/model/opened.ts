@@ -98,6 +98,7 @@ const openGivenIn = (zp: Library, given: Given) =>
     zp,
     given,
     (path) => `this file needs ${path} beside it: drop them together, or their folder`,
+    used,
   );
 
 /** Divides the tensors of a model among as many workers as the device has room for, and the model is worth. */
