@@ -254,6 +254,21 @@ describe("A block of weights", () => {
     await close();
   });
 
+  it("has its six formats in rows of equal length at every width", async () => {
+    const { page, problems, close } = await open("formats-of-files", figure);
+    for (const width of [320, 390, 480, 900]) {
+      await page.setViewport({ width, height: 844 });
+      const rows = await page.$$eval(`${figure} .segmented label`, (labels) => {
+        const tops = labels.map((label) => Math.round(label.getBoundingClientRect().top));
+        return [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+      });
+      assert.ok(String(rows) === "6" || String(rows) === "3,3", `${width}: ${rows}`);
+    }
+    await page.setViewport({ width: 1280, height: 900 });
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+
   it("shows another format, whose cells answer to the pointer", async () => {
     const { page, problems, close } = await open("formats-of-files", figure);
     await page.$eval(`${figure} input[value="q4_k"]`, (input) => input.click());
