@@ -2,13 +2,13 @@
 
 import { checkFlag, checkScalar } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
-import { binary, type Combination, combination } from "../tensor/binary.js";
+import { type BinaryName, binary, type Combination, combination } from "../tensor/binary.js";
 import { cast, isScalar, type Scalar } from "../tensor/cast.js";
 import { type DType, dtypes, type NumberStorage } from "../tensor/dtype.js";
 import { laidOut, mapNumbers, type NumberUnary, type Operand } from "../tensor/layout.js";
 import { floatPower, power } from "../tensor/power.js";
 import { resultType } from "../tensor/promotion.js";
-import { clamp, clone, convert, unary } from "../tensor/unary.js";
+import { clamp, clone, convert, type UnaryName, unary } from "../tensor/unary.js";
 import type { View } from "../tensor/view.js";
 import { checkOperand, checkView, type Operation, operation } from "./operation.js";
 
@@ -298,8 +298,43 @@ function bounded(where: string, view: View, name: "min" | "max", given: unknown)
   );
 }
 
+/** A function of each element that the operators' file has. */
+const plain = (name: UnaryName): Operation =>
+  operation("", (where, view) => unary(where, name, view));
+
+/** An operator or a comparison. */
+const pair = (name: BinaryName): Operation =>
+  operation("other", (where, view, other) =>
+    binary(where, name, view, checkOperand(where, "other", other)),
+  );
+
 /** Element-wise operations. */
 export const elementwise = {
+  abs: plain("abs"),
+  neg: plain("neg"),
+  square: plain("square"),
+  sqrt: plain("sqrt"),
+  reciprocal: plain("reciprocal"),
+  exp: plain("exp"),
+  log: plain("log"),
+  sigmoid: plain("sigmoid"),
+  tanh: plain("tanh"),
+  relu: plain("relu"),
+  floor: plain("floor"),
+  ceil: plain("ceil"),
+  trunc: plain("trunc"),
+  isnan: plain("isnan"),
+  isinf: plain("isinf"),
+  isfinite: plain("isfinite"),
+  mul: pair("mul"),
+  maximum: pair("maximum"),
+  minimum: pair("minimum"),
+  eq: pair("eq"),
+  ne: pair("ne"),
+  lt: pair("lt"),
+  le: pair("le"),
+  gt: pair("gt"),
+  ge: pair("ge"),
   ...(Object.fromEntries(Object.entries(FLOATING).map(([name, map]) => [name, floating(map)])) as {
     [name in keyof typeof FLOATING]: Operation;
   }),

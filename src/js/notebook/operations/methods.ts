@@ -218,6 +218,56 @@ export interface ProductMethods<T> {
  * up to 1 ulp, which depends on the machine.
  */
 export interface ElementwiseMethods<T> {
+  /** Magnitudes. Integers wrap: int8's -128 stays -128. */
+  abs(): T;
+  /** Python's -t. */
+  neg(): T;
+  /** Products with themselves. */
+  square(): T;
+  /** Square roots, correctly rounded. */
+  sqrt(): T;
+  /** 1 / t. */
+  reciprocal(): T;
+  /** e to the power of each element, within 1 ulp of PyTorch's. */
+  exp(): T;
+  /** Natural logarithms, within 1 ulp of PyTorch's. */
+  log(): T;
+  /** 1 / (1 + exp(-t)), within 2 ulps of PyTorch's. */
+  sigmoid(): T;
+  /** Hyperbolic tangents, within 2 ulps of PyTorch's. */
+  tanh(): T;
+  /** 0 for negative elements, the others as they are. */
+  relu(): T;
+  /** The next whole numbers below. */
+  floor(): T;
+  /** The next whole numbers above. */
+  ceil(): T;
+  /** Without decimals. */
+  trunc(): T;
+  /** Which elements are NaN. */
+  isnan(): T;
+  /** Which elements are infinite. */
+  isinf(): T;
+  /** Which elements are neither NaN nor infinite. */
+  isfinite(): T;
+  /** Python's t * other. */
+  mul(other: T | Scalar | { other: T | Scalar }): T;
+  /** The larger of both, element by element. */
+  maximum(other: T | { other: T | Scalar }): T;
+  /** The smaller of both, element by element. */
+  minimum(other: T | { other: T | Scalar }): T;
+  /** Python's t == other. */
+  eq(other: T | Scalar | { other: T | Scalar }): T;
+  /** Python's t != other. */
+  ne(other: T | Scalar | { other: T | Scalar }): T;
+  /** Python's t < other. */
+  lt(other: T | Scalar | { other: T | Scalar }): T;
+  /** Python's t <= other. */
+  le(other: T | Scalar | { other: T | Scalar }): T;
+  /** Python's t > other. */
+  gt(other: T | Scalar | { other: T | Scalar }): T;
+  /** Python's t >= other. */
+  ge(other: T | Scalar | { other: T | Scalar }): T;
   /** Logarithms to the base 2. */
   log2(): T;
   /** Logarithms to the base 10. */
@@ -301,3 +351,75 @@ export interface OperationMethods<T>
     ArrangementMethods<T>,
     ProductMethods<T>,
     ElementwiseMethods<T> {}
+
+/** Methods that also have a form in place. */
+export const IN_PLACE = [
+  ...["square", "sqrt", "reciprocal", "exp", "log", "sigmoid", "tanh", "relu", "floor", "ceil"],
+  ...["trunc", "pow", "rsqrt", "sign", "frac", "nan_to_num", "clamp_min", "clamp_max"],
+  ...["remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"],
+  ...["bitwise_right_shift", "masked_fill", "scatter", "scatter_add", "tril", "triu"],
+] as const;
+
+/** Methods whose result goes into the tensor itself. */
+export interface InPlaceMethods<T> {
+  /** `square` in place. */
+  square_(): T;
+  /** `sqrt` in place. */
+  sqrt_(): T;
+  /** `reciprocal` in place. */
+  reciprocal_(): T;
+  /** `exp` in place. */
+  exp_(): T;
+  /** `log` in place. */
+  log_(): T;
+  /** `sigmoid` in place. */
+  sigmoid_(): T;
+  /** `tanh` in place. */
+  tanh_(): T;
+  /** `relu` in place. */
+  relu_(): T;
+  /** `floor` in place. */
+  floor_(): T;
+  /** `ceil` in place. */
+  ceil_(): T;
+  /** `trunc` in place. */
+  trunc_(): T;
+  /** `rsqrt` in place. */
+  rsqrt_(): T;
+  /** `sign` in place. */
+  sign_(): T;
+  /** `frac` in place. */
+  frac_(): T;
+  /** `pow` in place. */
+  pow_(exponent: T | Scalar | { exponent: T | Scalar }): T;
+  /** `nan_to_num` in place. */
+  nan_to_num_(nan?: number, posinf?: number, neginf?: number): T;
+  /** `clamp_min` in place. */
+  clamp_min_(min: Scalar | T): T;
+  /** `clamp_max` in place. */
+  clamp_max_(max: Scalar | T): T;
+  /** `remainder` in place. */
+  remainder_(other: T | Scalar): T;
+  /** `fmod` in place. */
+  fmod_(other: T | Scalar): T;
+  /** `bitwise_and` in place. */
+  bitwise_and_(other: T | Scalar): T;
+  /** `bitwise_or` in place. */
+  bitwise_or_(other: T | Scalar): T;
+  /** `bitwise_xor` in place. */
+  bitwise_xor_(other: T | Scalar): T;
+  /** `bitwise_left_shift` in place. */
+  bitwise_left_shift_(other: T | Scalar): T;
+  /** `bitwise_right_shift` in place. */
+  bitwise_right_shift_(other: T | Scalar): T;
+  /** `masked_fill` in place. */
+  masked_fill_(mask: T, value: Scalar | T): T;
+  /** `scatter` in place. */
+  scatter_(dim: number, index: T, src: T | Scalar): T;
+  /** `scatter_add` in place. */
+  scatter_add_(dim: number, index: T, src: T): T;
+  /** `tril` in place. */
+  tril_(diagonal?: number): T;
+  /** `triu` in place. */
+  triu_(diagonal?: number): T;
+}

@@ -5,6 +5,7 @@ import { checkFlag } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
 import { checkedScalarStorage, isScalar } from "../tensor/cast.js";
 import { dtypes, type Storage } from "../tensor/dtype.js";
+import type { Operand } from "../tensor/layout.js";
 import { scalarOf } from "../tensor/reduce.js";
 import { clone } from "../tensor/unary.js";
 import {
@@ -47,8 +48,7 @@ function picked(values: Storage, view: View, places: readonly number[]): Storage
 }
 
 /** The elements for which a mask that broadcasts is true, in one dimension. */
-export function maskedSelect(where: string, view: View, given: unknown): View {
-  const mask = checkMask(where, given);
+export function maskedSelect(where: string, view: View, mask: View): View {
   const shape = broadcast(where, view.shape, mask.shape);
   const wanted = elements(stretch(mask, shape));
   const places = [...wanted.keys()].filter((i) => wanted[i]);
@@ -57,9 +57,7 @@ export function maskedSelect(where: string, view: View, given: unknown): View {
 }
 
 /** A copy in which the elements that a mask covers have another value. */
-export function maskedFill(where: string, view: View, given: unknown, value: unknown): View {
-  const mask = checkMask(where, given);
-  const operand = checkOperand(where, "value", value);
+export function maskedFill(where: string, view: View, mask: View, operand: Operand): View {
   if (!isScalar(operand) && operand.shape.length > 0) {
     const got = `a tensor of ${operand.shape.length} dimensions`;
     throw pythonError(
@@ -272,8 +270,12 @@ export function isin(where: string, view: View, others: unknown): View {
 
 /** Operations that choose elements. */
 export const selection = {
-  masked_select: operation("mask", maskedSelect),
-  masked_fill: operation("mask value", maskedFill),
+  masked_select: operation("mask", (where, view, mask) =>
+    maskedSelect(where, view, checkMask(where, mask)),
+  ),
+  masked_fill: operation("mask value", (where, view, mask, value) =>
+    maskedFill(where, view, checkMask(where, mask), checkOperand(where, "value", value)),
+  ),
   index_select: operation("dim index", indexSelect),
   gather: operation("dim index", gather),
   scatter: operation("dim index src", (where, view, dim, index, source) =>

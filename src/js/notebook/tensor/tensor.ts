@@ -4,15 +4,15 @@
 // binds its arguments and calls the function that computes it in another file of this folder.
 
 import { define } from "../../base/fields.js";
-import { show, showShape } from "../../base/format-value.js";
+import { show } from "../../base/format-value.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { formatTensor } from "../../tensor/print.js";
 import { sameShape } from "../../tensor/shape.js";
 import { operations } from "../operations/all.js";
 import { isclose, powerOf } from "../operations/elementwise.js";
-import type { OperationMethods } from "../operations/methods.js";
+import { assignByTensor, checkAlone, partByTensor } from "../operations/index-by-tensor.js";
+import { IN_PLACE, type InPlaceMethods, type OperationMethods } from "../operations/methods.js";
 import { type Result, recognizeTensors, runOperation } from "../operations/operation.js";
-import { maskedFill, maskedSelect, takeSlices } from "../operations/selection.js";
 import {
   bindArguments,
   bindMethods,
@@ -65,7 +65,6 @@ import {
 import { softmax } from "./softmax.js";
 import { clamp, clone, convert, roundDecimals, type UnaryName, unary } from "./unary.js";
 import {
-  allocate,
   checkAxis,
   checkInteger,
   countOf,
@@ -75,7 +74,6 @@ import {
   rowMajorView,
   select,
   type View,
-  writeElements,
 } from "./view.js";
 import { choose } from "./where.js";
 
@@ -560,56 +558,6 @@ export class Tensor {
     return tensorOf(binary(where, name, this.#view, operandOf(where, "other", other)));
   }
 
-  /** Magnitudes. Integers wrap: int8's -128 stays -128. */
-  abs(): Tensor {
-    return this.#unary("abs");
-  }
-
-  /** Python's -t. */
-  neg(): Tensor {
-    return this.#unary("neg");
-  }
-
-  /** Products with themselves. */
-  square(): Tensor {
-    return this.#unary("square");
-  }
-
-  /** Square roots, correctly rounded. */
-  sqrt(): Tensor {
-    return this.#unary("sqrt");
-  }
-
-  /** 1 / t. */
-  reciprocal(): Tensor {
-    return this.#unary("reciprocal");
-  }
-
-  /** e to the power of each element, within 1 ulp of PyTorch's. */
-  exp(): Tensor {
-    return this.#unary("exp");
-  }
-
-  /** Natural logarithms, within 1 ulp of PyTorch's. */
-  log(): Tensor {
-    return this.#unary("log");
-  }
-
-  /** 1 / (1 + exp(-t)), within 2 ulps of PyTorch's. */
-  sigmoid(): Tensor {
-    return this.#unary("sigmoid");
-  }
-
-  /** Hyperbolic tangents, within 2 ulps of PyTorch's. */
-  tanh(): Tensor {
-    return this.#unary("tanh");
-  }
-
-  /** 0 for negative elements, the others as they are. */
-  relu(): Tensor {
-    return this.#unary("relu");
-  }
-
   /**
    * exp(t - max) over its sum, along a dimension: the nearest float32, a few ulps from PyTorch's.
    * @throws {RangeError} RuntimeError for integers, IndexError
@@ -649,36 +597,6 @@ export class Tensor {
     return tensorOf(roundDecimals("Tensor.round", this.#view, places));
   }
 
-  /** The next whole numbers below. */
-  floor(): Tensor {
-    return this.#unary("floor");
-  }
-
-  /** The next whole numbers above. */
-  ceil(): Tensor {
-    return this.#unary("ceil");
-  }
-
-  /** Without decimals. */
-  trunc(): Tensor {
-    return this.#unary("trunc");
-  }
-
-  /** Which elements are NaN. */
-  isnan(): Tensor {
-    return this.#unary("isnan");
-  }
-
-  /** Which elements are infinite. */
-  isinf(): Tensor {
-    return this.#unary("isinf");
-  }
-
-  /** Which elements are neither NaN nor infinite. */
-  isfinite(): Tensor {
-    return this.#unary("isfinite");
-  }
-
   /**
    * Python's t + other; with `alpha`, t + alpha * other.
    * @throws {RangeError} RuntimeError for a float `alpha` with integers
@@ -706,11 +624,6 @@ export class Tensor {
     return addition("Tensor.rsub", "sub", other, this, alpha);
   }
 
-  /** Python's t * other. */
-  mul(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("mul", other);
-  }
-
   /**
    * Python's t / other: true division; integers are divided in float32. With `rounding_mode`, the
    * quotients are cut off: "trunc" towards zero, "floor" downwards, as Python's t // other.
@@ -735,46 +648,6 @@ export class Tensor {
   pow(exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor {
     const by = operandOf("Tensor.pow", "exponent", exponent);
     return tensorOf(powerOf("Tensor.pow", this.#view, by));
-  }
-
-  /** The larger of both, element by element. */
-  maximum(other: Tensor | Other<Tensor>): Tensor {
-    return this.#binary("maximum", other);
-  }
-
-  /** The smaller of both, element by element. */
-  minimum(other: Tensor | Other<Tensor>): Tensor {
-    return this.#binary("minimum", other);
-  }
-
-  /** Python's t == other. */
-  eq(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("eq", other);
-  }
-
-  /** Python's t != other. */
-  ne(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("ne", other);
-  }
-
-  /** Python's t < other. */
-  lt(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("lt", other);
-  }
-
-  /** Python's t <= other. */
-  le(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("le", other);
-  }
-
-  /** Python's t > other. */
-  gt(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("gt", other);
-  }
-
-  /** Python's t >= other. */
-  ge(other: TensorOrScalar | Other): Tensor {
-    return this.#binary("ge", other);
   }
 
   /**
@@ -1097,71 +970,6 @@ export function chosen(where: string, condition: unknown, input: unknown, other:
   return tensorOf(choose(where, mask, a, b));
 }
 
-/** A tensor as index stands alone. @throws {RangeError} IndexError */
-function checkAlone(where: string, index: readonly unknown[]): void {
-  if (index.length === 1) return;
-  throw pythonError(
-    "IndexError",
-    `${where}: a tensor as index stands alone here; select(...) and index_select(...) take one dimension`,
-  );
-}
-
-/** A mask of the first dimensions, as whole slices of them: the mask alone, or stretched over the others. */
-function maskOver(where: string, view: View, mask: View): View {
-  const rank = mask.shape.length;
-  if (rank > view.shape.length || mask.shape.some((size, axis) => size !== view.shape[axis])) {
-    throw pythonError(
-      "IndexError",
-      `${where}: a mask of shape ${showShape(mask.shape)} does not fit shape ${showShape(view.shape)}`,
-    );
-  }
-  const strides = [...mask.strides, ...view.shape.slice(rank).map(() => 0)];
-  return { ...mask, shape: view.shape, strides };
-}
-
-/** Python's t[mask] and t[index]. */
-function partByTensor(where: string, view: View, index: View): View {
-  if (index.dtype === dtypes.bool) {
-    const part = maskedSelect(where, view, tensorOf(maskOver(where, view, index)));
-    const slices = view.shape.slice(index.shape.length);
-    const size = countOf(slices);
-    return size === 0
-      ? part
-      : rowMajorView(part.storage, view.dtype, [countOf(part.shape) / size, ...slices]);
-  }
-  if (index.dtype.category !== "integer") {
-    throw pythonError(
-      "IndexError",
-      `${where}: a tensor as index must be of integers or bools, got ${index.dtype}`,
-    );
-  }
-  return takeSlices(where, view, 0, index, index.shape, "IndexError", true);
-}
-
-/** Python's t[mask] = value and t[index] = value. */
-function assignByTensor(where: string, view: View, index: View, value: Operand): void {
-  if (index.dtype === dtypes.bool && (isScalar(value) || value.shape.length === 0)) {
-    const fill = isScalar(value) ? value : tensorOf(value);
-    copyInto(where, view, maskedFill(where, view, tensorOf(maskOver(where, view, index)), fill));
-    return;
-  }
-  // The places of the elements, taken as the elements would be.
-  const count = countOf(view.shape);
-  const all = rowMajorView(
-    BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
-    dtypes.int64,
-    view.shape,
-  );
-  const places = partByTensor(where, all, index);
-  const values = allocate(view.dtype, places.shape);
-  assignTo(where, values, value);
-  const whole = elements(view).slice() as Storage;
-  places.storage.forEach((place: number | bigint, i: number) => {
-    whole[Number(place)] = values.storage[i];
-  });
-  writeElements(view, whole);
-}
-
 /** Item assignment of a tensor or a number. @throws {TypeError}; {RangeError} RuntimeError */
 function assign(where: string, target: View, value: unknown): void {
   assignTo(where, target, isScalar(value) ? value : viewOf(checkTensor(where, "value", value)));
@@ -1187,78 +995,6 @@ for (const [name, operation] of Object.entries(operations)) {
     },
   };
   define(Tensor.prototype, name, { value, configurable: true, writable: true });
-}
-
-/** Methods that also have a form in place. */
-const IN_PLACE = [
-  ...["square", "sqrt", "reciprocal", "exp", "log", "sigmoid", "tanh", "relu", "floor", "ceil"],
-  ...["trunc", "pow", "rsqrt", "sign", "frac", "nan_to_num", "clamp_min", "clamp_max"],
-  ...["remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"],
-  ...["bitwise_right_shift", "masked_fill", "scatter", "scatter_add", "tril", "triu"],
-] as const;
-
-/** Methods whose result goes into the tensor itself. */
-interface InPlaceMethods<T> {
-  /** `square` in place. */
-  square_(): T;
-  /** `sqrt` in place. */
-  sqrt_(): T;
-  /** `reciprocal` in place. */
-  reciprocal_(): T;
-  /** `exp` in place. */
-  exp_(): T;
-  /** `log` in place. */
-  log_(): T;
-  /** `sigmoid` in place. */
-  sigmoid_(): T;
-  /** `tanh` in place. */
-  tanh_(): T;
-  /** `relu` in place. */
-  relu_(): T;
-  /** `floor` in place. */
-  floor_(): T;
-  /** `ceil` in place. */
-  ceil_(): T;
-  /** `trunc` in place. */
-  trunc_(): T;
-  /** `rsqrt` in place. */
-  rsqrt_(): T;
-  /** `sign` in place. */
-  sign_(): T;
-  /** `frac` in place. */
-  frac_(): T;
-  /** `pow` in place. */
-  pow_(exponent: T | Scalar | { exponent: T | Scalar }): T;
-  /** `nan_to_num` in place. */
-  nan_to_num_(nan?: number, posinf?: number, neginf?: number): T;
-  /** `clamp_min` in place. */
-  clamp_min_(min: Scalar | T): T;
-  /** `clamp_max` in place. */
-  clamp_max_(max: Scalar | T): T;
-  /** `remainder` in place. */
-  remainder_(other: T | Scalar): T;
-  /** `fmod` in place. */
-  fmod_(other: T | Scalar): T;
-  /** `bitwise_and` in place. */
-  bitwise_and_(other: T | Scalar): T;
-  /** `bitwise_or` in place. */
-  bitwise_or_(other: T | Scalar): T;
-  /** `bitwise_xor` in place. */
-  bitwise_xor_(other: T | Scalar): T;
-  /** `bitwise_left_shift` in place. */
-  bitwise_left_shift_(other: T | Scalar): T;
-  /** `bitwise_right_shift` in place. */
-  bitwise_right_shift_(other: T | Scalar): T;
-  /** `masked_fill` in place. */
-  masked_fill_(mask: T, value: Scalar | T): T;
-  /** `scatter` in place. */
-  scatter_(dim: number, index: T, src: T | Scalar): T;
-  /** `scatter_add` in place. */
-  scatter_add_(dim: number, index: T, src: T): T;
-  /** `tril` in place. */
-  tril_(diagonal?: number): T;
-  /** `triu` in place. */
-  triu_(diagonal?: number): T;
 }
 
 for (const name of IN_PLACE) {

@@ -5,8 +5,11 @@ import type { OperationMethods } from "../operations/methods.js";
 import { bindFunction } from "../python/arguments.js";
 import { checkTensor, type Tensor, viewOf, wrapped } from "../tensor/tensor.js";
 
-/** Operations that are methods alone. */
-const METHODS_ALONE = ["repeat", "expand_as", "view_as", "reshape_as"] as const;
+/** Operations that are methods alone, or whose functions also take a number first. */
+const METHODS_ALONE = [
+  ...["repeat", "expand_as", "view_as", "reshape_as"],
+  ...["mul", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge"],
+] as const;
 
 type FunctionName = Exclude<keyof OperationMethods<Tensor>, (typeof METHODS_ALONE)[number]>;
 
