@@ -1,7 +1,7 @@
 // torch.Tensor: an n-dimensional array of one dtype, with PyTorch's methods.
 //
-// One class holds all methods of torch.Tensor, since JavaScript has no class in several files: each method
-// binds its arguments and calls the function that computes it in another file of this folder.
+// The class has the methods that need more than their arguments: attributes, conversions, views, indexing, overloads. Each
+// binds its arguments and calls the function that computes it in another file. Tables of operations give the other methods.
 
 import { define } from "../../base/fields.js";
 import { show } from "../../base/format-value.js";
