@@ -245,6 +245,13 @@ describe("a stack of experts for MLX", () => {
     });
   }
 
+  it("is not made of the matrices of single experts, and a note says so", async () => {
+    const { report } = await quantizeModel(await open(MATRICES), "int4-g64", options);
+    assert.match(report.notes.join("\n"), /^9 weights are matrices of one expert each: mlx-lm /m);
+    const stacked = await quantizeModel(await open(STACKS), "int4-g64", options);
+    assert.doesNotMatch(stacked.report.notes.join("\n"), /one expert each/);
+  });
+
   it("is kept with a note where mlx-lm has other names, or reads other tensors by them", async () => {
     const elsewhere = Object.fromEntries(
       Object.entries(STACKS).map(([name, tensor]) => [name.replace("mlp", "moe"), tensor]),

@@ -25,6 +25,12 @@ import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./weight-
 const STACK_OF_EXPERTS =
   "mlx-lm loads stacks of its own (switch_mlp.gate_proj.weight), and how this stack is cut is not known";
 
+/** The matrix of one expert. */
+const SINGLE = /(^|\.)experts\.\d+\./;
+
+const ONE_EXPERT =
+  "weights are matrices of one expert each: mlx-lm joins quantized ones for some architectures (olmoe, qwen2_moe, deepseek_v3), and does not open those of others (qwen3_moe, qwen3_next); a stack of experts is written as mlx-lm has it";
+
 /** The layout of MLX. */
 export function mlxLayout(where: string, core: Core): Layout {
   return {
@@ -82,6 +88,12 @@ export function mlxLayout(where: string, core: Core): Layout {
     indexed: (entries) => ({
       total_parameters: entries.reduce((sum, { tensor }) => sum + sizeOf(tensor.shape), 0),
     }),
+    notes(entries) {
+      const isSingle = ({ tensor, scheme }: Entry): boolean =>
+        scheme !== undefined && SINGLE.test(tensor.name);
+      const count = entries.filter(isSingle).length;
+      return count === 0 ? [] : [`${count} ${ONE_EXPERT}`];
+    },
     config(entries) {
       if (!isAnyQuantized(entries)) return undefined;
       const quantization = quantizationOf(entries);

@@ -75,6 +75,8 @@ export interface Layout {
    * @returns undefined if none of them is quantized
    */
   config?(entries: readonly Entry[]): Readonly<Record<string, unknown>> | undefined;
+  /** What readers of the layout do not do with these weights. */
+  notes?(entries: readonly Entry[]): readonly string[];
   /** Fields for `metadata` of the index. */
   indexed?(entries: readonly Entry[]): Readonly<Record<string, number>>;
 }

@@ -127,6 +127,7 @@ function notesOf(layout: Layout, entries: readonly Entry[], views: WeightViews):
       `${countOf(twice)} ${twice.length === 1 ? "is" : "are"} read twice: their scales are written before their codes, or are of more values than are held`,
     );
   }
+  notes.push(...(fieldOf(layout, "notes")?.(entries) ?? []));
   return notes;
 }
 
