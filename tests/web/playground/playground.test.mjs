@@ -194,6 +194,54 @@ describe("The playground's data", inWholeSuite, () => {
     await again.close();
   });
 
+  it("is generated in another size after one that is too large", async () => {
+    const { page, close } = await open("?v=1&x=rows.4.6.3");
+    const put = (columns) =>
+      page.$eval(
+        "#play [name='columns']",
+        (field, value) => {
+          field.value = value;
+          field.dispatchEvent(new Event("input", { bubbles: true }));
+          return field.validationMessage;
+        },
+        columns,
+      );
+    assert.equal(await put("500000"), "A million values at most");
+    assert.equal(await put("8"), "");
+    await waitFor(page, () => location.hash.includes("x=rows.4.8.3"));
+    await close();
+  });
+
+  it("is generated after a link that holds data of its own", async () => {
+    const { page, close } = await open("");
+    await click(page, ".play-paste summary");
+    await page.focus("#play-text");
+    await enter(page, "1 2 3");
+    await click(page, ".play-paste button[type='submit']");
+    await waitFor(page, () => location.hash.includes("d=3."));
+    const hash = await page.evaluate(() => location.hash);
+    await close();
+    const again = await open(hash.slice("#play".length));
+    await again.page.select("select[name='generator']", "normal");
+    await waitFor(again.page, () => location.hash.includes("x=normal.12.16.42"));
+    await again.close();
+  });
+
+  it("is taken from files that are dropped; text is left to the field", async () => {
+    const { page, close } = await open("");
+    const isTaken = await page.evaluate(() =>
+      ["file", "text"].map((kind) => {
+        const dataTransfer = new DataTransfer();
+        if (kind === "file") dataTransfer.items.add(new File(["1"], "x.csv"));
+        else dataTransfer.setData("text/plain", "1");
+        const event = new DragEvent("dragover", { dataTransfer, bubbles: true, cancelable: true });
+        return !document.querySelector("#play-text").dispatchEvent(event);
+      }),
+    );
+    assert.deepEqual(isTaken, [true, false]);
+    await close();
+  });
+
   it("is said to be damaged, and the address stays until there is a change", async () => {
     const given = "?v=1&d=4x4.damaged&s=symmetric";
     const hash = `#play${given}`;

@@ -74,11 +74,12 @@ function read(source: Asked): Values | Promise<Values> {
   return source;
 }
 
-/** A channel whose messages yield to the event loop, so that waiting messages are received. */
+/** A channel whose messages yield to the event loop, so that waiting messages are received. Several sweeps may wait. */
 const { port1, port2 } = new MessageChannel();
+port1.start();
 const turn = (): Promise<void> =>
   new Promise((resolve) => {
-    port1.onmessage = () => resolve();
+    port1.addEventListener("message", () => resolve(), { once: true });
     port2.postMessage(0);
   });
 
