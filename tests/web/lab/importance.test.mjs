@@ -82,9 +82,10 @@ describe("An importance matrix in the Model Lab", () => {
     // Beside the box of inputs: it is no other model.
     await page.evaluate((base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-      const event = new Event("drop", { bubbles: true, cancelable: true });
-      event.dataTransfer = { files: [new File([bytes], "own.gguf")], items: [] };
-      document.querySelector(".lab").dispatchEvent(event);
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([bytes], "own.gguf"));
+      const options = { dataTransfer, bubbles: true, cancelable: true };
+      document.querySelector(".lab").dispatchEvent(new DragEvent("drop", options));
     }, matrix.toString("base64"));
     await waitFor(page, () =>
       document.querySelector(".lab-inputs-list").textContent.includes("own.gguf"),
