@@ -158,4 +158,63 @@ describe("Exercises", () => {
     await click(page, `${selector} [data-action="reset-exercise"]`);
     assert.equal(await check(selector), "Replace ___ by your own code first.");
   });
+
+  it("keep the progress in a file, which adds to that of another browser", async () => {
+    const { id } = NOTEBOOKS[0];
+    await openNotebook(id);
+    const solved = (...ids) =>
+      JSON.stringify({ solved: Object.fromEntries(ids.map((each) => [each, "2026-01-31"])) });
+    const keep = async (text) => {
+      await page.evaluate((value) => {
+        const key = `zeropoint-exercises ${new URL(".", document.baseURI).pathname}`;
+        localStorage.setItem(key, value);
+      }, text);
+      await page.reload();
+      await page.waitForSelector(`#${id} .exercise-progress`);
+    };
+    await keep(solved("steps", "codes"));
+    const begins = (text) =>
+      waitFor(
+        page,
+        (at, start) => document.querySelector(at).textContent.startsWith(start),
+        `#${id} .exercise-progress`,
+        text,
+      );
+    await begins("2 of 5 solved in this notebook, 2 of 34 in the course.");
+    await page.evaluate(() => {
+      URL.createObjectURL = (blob) => {
+        blob.text().then((text) => (window.exported = text));
+        return "about:blank#exported";
+      };
+      HTMLAnchorElement.prototype.click = () => {};
+    });
+    await page.focus(`#${id} [data-action="export-progress"]`);
+    await press(page, "Enter");
+    await waitFor(page, () => window.exported !== undefined);
+    const text = await page.evaluate(() => window.exported);
+    assert.deepEqual(JSON.parse(text), {
+      format: "zeropoint-exercises",
+      version: 1,
+      ...JSON.parse(solved("steps", "codes")),
+    });
+
+    await keep(solved("values"));
+    const choose = (content) =>
+      page.$eval(
+        `#${id} .exercise-progress input[type="file"]`,
+        (input, written) => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([written], "zeropoint-exercises.json"));
+          input.files = transfer.files;
+          input.dispatchEvent(new Event("change"));
+        },
+        content,
+      );
+    await choose(text);
+    await begins("3 of 5 solved in this notebook, 3 of 34 in the course.");
+    await choose('{"solved":{"range":"2026-01-31"}}');
+    await choose("no JSON");
+    await begins("3 of 5 solved in this notebook, 3 of 34 in the course.");
+    await page.evaluate(() => localStorage.clear());
+  });
 });

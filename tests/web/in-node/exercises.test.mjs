@@ -216,3 +216,23 @@ describe("grade", () => {
     assert.ok(gradeOf("steps", code).passed);
   });
 });
+
+describe("progress", () => {
+  it("lasts until the page is closed where nothing can be stored", async () => {
+    const refuse = () => {
+      throw new Error("storage is forbidden");
+    };
+    const globals = {
+      document: { baseURI: "https://example.org/" },
+      localStorage: { getItem: refuse, setItem: refuse },
+    };
+    for (const [name, value] of Object.entries(globals)) {
+      Object.defineProperty(globalThis, name, { value, configurable: true });
+    }
+    const { keepSolved, solvedExercises } = await fromPage("notebook/exercises/progress.js");
+    keepSolved("steps");
+    keepSolved("codes");
+    assert.deepEqual([...solvedExercises().keys()], ["steps", "codes"]);
+    for (const name of Object.keys(globals)) Reflect.deleteProperty(globalThis, name);
+  });
+});

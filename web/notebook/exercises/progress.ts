@@ -7,8 +7,12 @@ const FORMAT = "zeropoint-exercises";
 const SIZE_LIMIT = 100_000; // characters of a file of progress
 const ID = /^[a-z0-9-]{1,40}$/;
 
+/** What could not be stored: it lasts until the page is closed. */
+let unstored: Map<string, string> | undefined;
+
 /** The ids of the solved exercises, with the day on which each was solved. */
 function read() {
+  if (unstored) return new Map(unstored);
   try {
     return solvedIn(JSON.parse(localStorage.getItem(KEY) ?? "{}"));
   } catch {
@@ -29,7 +33,7 @@ function write(solved: Map<string, string>) {
   try {
     localStorage.setItem(KEY, JSON.stringify({ solved: Object.fromEntries(solved) }));
   } catch {
-    // As above: the progress lasts until the page is closed.
+    unstored = solved;
   }
 }
 
