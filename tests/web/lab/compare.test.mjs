@@ -10,6 +10,7 @@ import { init } from "zeropoint";
 import { compare, openModel, quantizeModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
 import { collect } from "../../js/support/files/formats.mjs";
+import { constant, onnxModel } from "../../js/support/onnx/models.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { fromPage } from "../from-page.mjs";
 import { press, textOf, waitFor } from "../page.mjs";
@@ -206,6 +207,27 @@ describe("Files that are no file of the input", () => {
     // Without what else is in the folder.
     const { size } = statSync(QUANTIZED);
     assert.ok((await textOf(page, ".lab-file")).includes(bytesText(size)));
+    await visit.close();
+  });
+});
+
+describe("A model with external data in the Model Lab", () => {
+  it("has the size of its data, too", async () => {
+    const values = new Float32Array(64 * 256).map((_, i) => Math.sin(i));
+    const place = { location: "weights.bin", offset: 0, length: values.byteLength };
+    const bytes = await onnxModel({
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [{ ...constant("w", [64, 256], values), place }],
+      inputs: [{ name: "x", shape: ["batch", 64] }],
+      outputs: [{ name: "y", shape: ["batch", 256] }],
+    });
+    const paths = ["outside.onnx", "weights.bin"].map((name) => join(folder, name));
+    writeFileSync(paths[0], bytes);
+    writeFileSync(paths[1], new Uint8Array(values.buffer));
+    const visit = await openLab();
+    await openFile(visit.page, ...paths);
+    await visit.page.waitForSelector(".lab.is-open");
+    assert.match(await textOf(visit.page, ".lab-file"), /65\.5 kB/);
     await visit.close();
   });
 });

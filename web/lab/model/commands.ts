@@ -35,14 +35,14 @@ export async function open(given: Given) {
   const model = await openGiven(given);
   const { format, metadata, tensors, inputs } = model;
   const [texts, all] = await Promise.all([metadata, tensors]);
-  // Of an address the bytes of its tensors, which is about all; of a folder those of the model's own files.
-  const sizes =
-    typeof given === "string"
-      ? Array.from(all.values(), ({ byteLength }) => byteLength)
-      : Array.from(used, ({ size }) => size);
+  const sum = (list: Iterable<number>) => [...list].reduce((all, size) => all + size, 0);
+  const ofTensors = sum(Array.from(all.values(), ({ byteLength }) => byteLength));
+  // Of a folder the model's own files. External data of ONNX opens later, and an address does not tell its size.
+  const ofFiles = sum(Array.from(used, ({ size }) => size));
+  const isPart = typeof given === "string" || (await format) === "onnx";
   return {
     name: mainOf(given).name,
-    size: sizes.reduce((sum, size) => sum + size, 0),
+    size: isPart ? Math.max(ofFiles, ofTensors) : ofFiles,
     format: await format,
     metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)] as const),
     tensors: [...all.values()],
