@@ -1,7 +1,7 @@
 // Sentences about the file and the table.
 
 import type { CompareRow } from "zeropoint/models";
-import { nounText } from "../shell/drawing/numbers.js";
+import { countText, nounText } from "../shell/drawing/numbers.js";
 import type { Layers } from "./layers.js";
 import { keptByReason } from "./reasons.js";
 
@@ -41,7 +41,7 @@ export function problemText({ message, offset, expected, found }: FormatProblem,
       ? `${name} begins with zeros, as a file does whose download has not ended.`
       : `${name} is no model that the lab opens: safetensors, GGUF, ONNX, npz, npy or TensorFlow.js. Its first bytes are ${bytes}.`;
   }
-  return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
+  return `${name}, byte ${countText(Number(offset))}: expected ${expected}, found ${found}.`;
 }
 
 /** Which errors the table shows. */

@@ -1,5 +1,7 @@
 // Refuses texts that are too long for the line that they are pasted into or dropped on.
 
+import { countText } from "./drawing/numbers.js";
+
 /** Letters that a line takes. A browser lays all of them out at once: a million lines end the tab. */
 const LIMIT = 10_000;
 
@@ -14,9 +16,9 @@ export function lengthOf(event: ClipboardEvent | DragEvent) {
 
 /** Says at a field that a text is too long for it. */
 function refuse(field: HTMLInputElement, length: number) {
-  const most = LIMIT.toLocaleString("en");
+  const most = countText(LIMIT);
   field.setCustomValidity(
-    `The text has ${length.toLocaleString("en")} characters; this field takes at most ${most}.`,
+    `The text has ${countText(length)} characters; this field takes at most ${most}.`,
   );
   field.reportValidity();
   // The field's own text is as it was, and may be sent.

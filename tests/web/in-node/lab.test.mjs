@@ -347,6 +347,11 @@ describe("The lab's numbers", () => {
     assert.equal(shapeText([]), "scalar");
     assert.equal(shapeText([64, 784]), "64 × 784");
     assert.equal(nounText(1, "tensor"), "1 tensor");
+    const counts = [0, 999, 1000, 65_536, 123_456_789];
+    assert.deepEqual(
+      counts.map((count) => nounText(count, "tensor")),
+      counts.map((count) => `${count.toLocaleString("en")} tensors`),
+    );
     assert.equal(metricText("sqnr", Number.POSITIVE_INFINITY), "exact");
     assert.equal(metricText("mse", 0.000123), "1.2e-4");
     assert.equal(timeText(200), "3 minutes");

@@ -1,6 +1,7 @@
 // The code of a cell or an exercise: static text, until an editor takes its place.
 
 import type { EditorView } from "@codemirror/view";
+import { countText } from "../../shell/drawing/numbers.js";
 import type { EditorOptions } from "./editor.js";
 import { wasTab } from "./last-key.js";
 
@@ -102,7 +103,7 @@ export class Code {
     this.#tooLong = document.createElement("p");
     this.#tooLong.className = "code-too-long";
     this.#tooLong.role = "alert";
-    this.#tooLong.textContent = `Not pasted: the code would have ${length.toLocaleString("en")} characters, and takes at most ${limit.toLocaleString("en")}.`;
+    this.#tooLong.textContent = `Not pasted: the code would have ${countText(length)} characters, and takes at most ${countText(limit)}.`;
     this.element.append(this.#tooLong);
   }
 }

@@ -5,6 +5,7 @@ import * as notebook from "zeropoint/notebook";
 import * as search from "zeropoint/search";
 import * as torch from "zeropoint/torch";
 import { pageCore } from "../../shell/core/worker-core.js";
+import { countText } from "../../shell/drawing/numbers.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
 import { type Grade, grade } from "../exercises/grade.js";
 import { taskOf } from "../exercises/tasks.js";
@@ -228,9 +229,7 @@ function drawable(plot: any) {
   const checked = checkedOrNone(plot);
   const { values, points } = checked ? sizesOf(checked) : { values: 0, points: 0 };
   if (checked && values <= BOUNDS.values && points <= BOUNDS.points) return checked;
-  const [mostValues, mostPoints] = [BOUNDS.values, BOUNDS.points].map((most) =>
-    most.toLocaleString("en"),
-  );
+  const [mostValues, mostPoints] = [BOUNDS.values, BOUNDS.points].map(countText);
   throw new RangeError(
     `a plot takes tensors whose data has as many values as their shape, at most ${mostValues} in all, or lines of at most ${mostPoints} points, and titles of up to 1000 characters`,
   );

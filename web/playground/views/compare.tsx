@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import { memo } from "../../shell/drawing/hooks.js";
-import { formatNumber } from "../../shell/drawing/numbers.js";
+import { countText, formatNumber } from "../../shell/drawing/numbers.js";
 import { keepReachable } from "../../shell/scrollable.js";
 import type { Result } from "../engine.js";
 import type { Playground } from "../playground.js";
@@ -43,7 +43,7 @@ export const ERRORS: [
   (value: number) => string,
   1 | -1,
 ][] = [
-  ["Bytes", ({ bytes }) => bytes, (value) => value.toLocaleString("en"), -1],
+  ["Bytes", ({ bytes }) => bytes, countText, -1],
   ["SQNR, dB", ({ metrics }) => metrics.sqnr, decibels, 1],
   ["Mean squared error", ({ metrics }) => metrics.mse, formatNumber, -1],
   ["Mean absolute error", ({ metrics }) => metrics.mae, formatNumber, -1],

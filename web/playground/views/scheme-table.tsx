@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { memo } from "../../shell/drawing/hooks.js";
-import { formatNumber } from "../../shell/drawing/numbers.js";
+import { countText, formatNumber } from "../../shell/drawing/numbers.js";
 import { keepReachable } from "../../shell/scrollable.js";
 import { type Settings, writeSettings } from "../state.js";
 import type { SchemeRow } from "../worker/sweeps.js";
@@ -36,7 +36,7 @@ const COLUMNS: Column[] = [
     name: "bytes",
     title: "Bytes",
     value: ({ bytes }) => bytes,
-    text: ({ bytes }) => bytes.toLocaleString("en"),
+    text: ({ bytes }) => countText(bytes),
   },
   SQNR,
   {

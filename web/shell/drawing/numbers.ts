@@ -28,7 +28,8 @@ export function bytesText(bytes: number) {
   return `${unit === 0 ? value : value.toFixed(value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
-export const countText = (count: number) => count.toLocaleString("en");
+/** An integer with its digits in groups of three. `toLocaleString` loads tables for 20 ms first. */
+export const countText = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** A count with its noun in the singular or plural. */
 export const nounText = (count: number, noun: string) =>
