@@ -2,6 +2,7 @@
 // Source: the reference library 0.8.0 (safetensors/src/tensor.rs), which this reader is at least as strict as.
 
 import { rangeError } from "../base/errors.js";
+import { show } from "../base/format-value.js";
 import { Budget } from "./budget.js";
 import { bytesOf, dtypeInfo, type FileDType } from "./dtypes.js";
 import { asciiJson, asciiText, JsonReader } from "./json.js";
@@ -124,7 +125,7 @@ function parseHeader(
     if (tensors.has(name)) {
       throw fileError(where, offset, "every tensor once", `${JSON.stringify(name)} again`);
     }
-    const { dtype, shape, begin, end } = parseEntry(where, json);
+    const { dtype, shape, begin, end } = parseEntry(where, name, json);
     budget.spend(where, offset, 350 + name.length + 8 * shape.length);
     const count = countElements(where, offset, shape);
     const byteLength = bytesOf(dtype, count);
@@ -147,7 +148,7 @@ function parseHeader(
 const isWhole = (dtype: FileDType, count: number): boolean =>
   (count * (dtypeInfo(dtype)?.blockBits ?? 8)) % 8 === 0;
 
-function parseEntry(where: string, json: JsonReader) {
+function parseEntry(where: string, name: string, json: JsonReader) {
   let dtype: FileDType | undefined;
   let shape: number[] | undefined;
   let range: number[] | undefined;
@@ -157,7 +158,8 @@ function parseEntry(where: string, json: JsonReader) {
       if (dtype !== undefined) throw fileError(where, at, "dtype once", "twice");
       const code = json.string();
       dtype = BY_CODE.get(code);
-      if (dtype === undefined) throw fileError(where, at, "a known dtype", JSON.stringify(code));
+      if (dtype === undefined)
+        throw fileError(where, at, `a known dtype of ${show(name)}`, show(code));
     } else if (field === "shape") {
       if (shape !== undefined) throw fileError(where, at, "shape once", "twice");
       const lengths: number[] = [];

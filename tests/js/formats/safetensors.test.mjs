@@ -67,6 +67,9 @@ describe("readSafetensors", () => {
       error.message,
       "readSafetensors: at byte 9: expected 8 whole bytes for float32 of shape [2], found data_offsets [0, 4]",
     );
+    const unknown = '{"layer.weight":{"dtype":"F128","shape":[0],"data_offsets":[0,0]}}';
+    const other = await openFully(readSafetensors, fileOf(unknown, new Uint8Array(0)), "size");
+    assert.match(other.error.message, /expected a known dtype of "layer\.weight", found "F128"/);
   });
 
   it("reads the header alone, and nothing beyond it", async () => {
