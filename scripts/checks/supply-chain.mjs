@@ -89,7 +89,7 @@ const listFiles = (...patterns) => {
 /** Development dependencies not named anywhere in the repository. */
 export function unusedDependencies(manifest) {
   const isManifest = /(^|\/)package(-lock)?\.json$/;
-  const files = listFiles("*.mjs", "*.js", "*.ts", "*.json").filter(
+  const files = listFiles("*.mjs", "*.js", "*.ts", "*.tsx", "*.json").filter(
     (file) => !isManifest.test(file) && !file.startsWith("tests/vectors/"),
   );
   const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");

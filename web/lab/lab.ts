@@ -81,6 +81,8 @@ export class Lab {
   #choice = Symbol();
   /** Changes with each choice that a plan depends on. */
   #planning = Symbol();
+  /** Whether the frontier is that of an earlier choice: the plan follows when it is there. */
+  #isFrontierDue = false;
   /** The output for which the rows are measured. */
   #measuredFor = { format: "", target: "" };
   #linking: ReturnType<typeof setTimeout> | undefined;
@@ -368,7 +370,7 @@ export class Lab {
   chooseSize = (size: number, preset = "") => {
     this.size = size;
     this.change({ budget: size, preset });
-    this.#replan();
+    if (!this.#isFrontierDue) this.#replan();
   };
 
   #changePins(pins: Record<string, string>) {
@@ -389,6 +391,7 @@ export class Lab {
       return;
     }
     const { header } = this;
+    this.#isFrontierDue = true;
     // A link may have been made with another file.
     const pins = Object.entries(this.link.pins).filter(([name]) => this.layers.has(name));
     this.link.pins = Object.fromEntries(pins);
@@ -396,6 +399,7 @@ export class Lab {
       const found = await frontierOf({ pins: this.link.pins, ...this.output });
       if (header === undefined || header !== this.header || !isLast()) return;
       const { points, uniforms, sizes } = found;
+      this.#isFrontierDue = false;
       this.layers.store(sizes);
       this.frontier = { points, uniforms, parameters: parametersOf(header.tensors) };
       const middle = points[Math.floor(points.length / 2)];
@@ -405,6 +409,7 @@ export class Lab {
       await this.#replan();
     } catch (error) {
       if (!isLast()) return;
+      this.#isFrontierDue = false;
       if (!(await this.#dropPins())) this.#fail(messageOf(error));
     }
   }

@@ -285,7 +285,7 @@ function triangle(where: string, view: View, offset: unknown, isLower: boolean):
   return out;
 }
 
-/** The size of a dimension on each side, from the last dimension to the first. Source: torch.nn.functional.pad. */
+/** The size of a dimension on each side, from the last dimension to the first. Source: `torch.nn.functional.pad`. */
 export function pad(where: string, view: View, sizes: unknown, fill: number | bigint): View {
   const given = listOf(sizes).map((size) => checkInteger(where, "pad", size));
   const rank = view.shape.length;

@@ -230,7 +230,7 @@ function atan2(where: string, view: View, given: unknown): View {
   return combination(where, [view, other], type, { numbers: Math.atan2, int64: (a) => a });
 }
 
-/** A power whose exponent, or base, is a tensor. Source: torch.pow. */
+/** A power whose exponent, or base, is a tensor. Source: `torch.pow`. */
 export function powerOf(where: string, base: Operand, exponent: Operand): View {
   if (isScalar(exponent) && !isScalar(base)) return power(where, base, exponent);
   const type = resultType(base, exponent);
@@ -253,7 +253,7 @@ export function powerOf(where: string, base: Operand, exponent: Operand): View {
   return combination(where, [base, exponent], type, { numbers, int64: whole });
 }
 
-/** Which elements are close to those of another tensor. Source: torch.isclose. */
+/** Which elements are close to those of another tensor. Source: `torch.isclose`. */
 export function isclose(
   where: string,
   view: View,

@@ -21,15 +21,15 @@ export type SizeList = readonly number[] | readonly [readonly number[]];
 export interface SortingMethods<T> {
   /**
    * The values along a dimension in order, and where they were; NaN is the largest, and equal values keep their order.
-   * Source: torch.sort.
+   * Source: `torch.sort`.
    */
   sort(dim?: number | Keywords, descending?: boolean | Keywords, keywords?: Keywords): Pair<T>;
-  /** The places of `sort`. Source: torch.argsort. */
+  /** The places of `sort`. Source: `torch.argsort`. */
   argsort(dim?: number | Keywords, descending?: boolean | Keywords, keywords?: Keywords): T;
   /**
    * The `k` largest values along a dimension, and where they are, the first of equals first. PyTorch does not say which
    * of equals it takes.
-   * Source: torch.topk.
+   * Source: `torch.topk`.
    * @throws {RangeError} RuntimeError if there are fewer than k
    */
   topk(
@@ -38,25 +38,25 @@ export interface SortingMethods<T> {
     largest?: boolean | Keywords,
     sorted?: boolean | Keywords,
   ): Pair<T>;
-  /** The k-th smallest value along a dimension, from 1 on, and where it is. Source: torch.kthvalue. */
+  /** The k-th smallest value along a dimension, from 1 on, and where it is. Source: `torch.kthvalue`. */
   kthvalue(k: number | Keywords, dim?: number | Keywords, keepdim?: boolean): Pair<T>;
   /**
    * The median of all values, or with `dim` along a dimension and where it is: the lower of two, NaN if there is any.
-   * Source: torch.median.
+   * Source: `torch.median`.
    */
   median(): T;
   median(dim: number | Keywords, keepdim?: boolean | Keywords): Pair<T>;
-  /** The largest values so far along a dimension, and where they are. Source: torch.cummax. */
+  /** The largest values so far along a dimension, and where they are. Source: `torch.cummax`. */
   cummax(dim: number | Keywords): Pair<T>;
-  /** The smallest values so far along a dimension, and where they are. Source: torch.cummin. */
+  /** The smallest values so far along a dimension, and where they are. Source: `torch.cummin`. */
   cummin(dim: number | Keywords): Pair<T>;
   /**
    * The different values in ascending order; with `return_inverse` and `return_counts` also where each value is among them,
-   * and how often it occurs. Source: torch.unique, without `dim`.
+   * and how often it occurs. Source: `torch.unique`, without `dim`.
    */
   unique(keywords?: { sorted?: boolean; return_inverse?: false; return_counts?: false }): T;
   unique(keywords: Keywords): readonly T[];
-  /** How many of the ascending `boundaries` are below each value; with `right`, or equal. Source: torch.bucketize. */
+  /** How many of the ascending `boundaries` are below each value; with `right`, or equal. Source: `torch.bucketize`. */
   bucketize(boundaries: T | Keywords, keywords?: Keywords): T;
 }
 
@@ -65,52 +65,52 @@ export interface StatisticsMethods<T> {
   /**
    * The variance of all values, or along dimensions, with `correction` values less in the divisor (default: 1). Computed in
    * double precision and rounded once, so that the last bit may differ from PyTorch's.
-   * Source: torch.var.
+   * Source: `torch.var`.
    */
   var(
     dim?: number | readonly number[] | boolean | Keywords,
     unbiased?: boolean | Keywords,
     keepdim?: boolean | Keywords,
   ): T;
-  /** The square root of `var`. Source: torch.std. */
+  /** The square root of `var`. Source: `torch.std`. */
   std(
     dim?: number | readonly number[] | boolean | Keywords,
     unbiased?: boolean | Keywords,
     keepdim?: boolean | Keywords,
   ): T;
-  /** The product of all values, or along a dimension; integers give int64, which wraps. Source: torch.prod. */
+  /** The product of all values, or along a dimension; integers give int64, which wraps. Source: `torch.prod`. */
   prod(dim?: number | Keywords, keepdim?: boolean | Keywords, keywords?: Keywords): T;
   /**
    * The p-th root of the sum of p-th powers of magnitudes, by default the length of the vector of all values; Infinity: the
    * largest magnitude; 0: how many are not 0. Computed in double precision and rounded once.
-   * Source: torch.norm.
+   * Source: `torch.norm`.
    */
   norm(
     p?: number | "fro" | Keywords,
     dim?: number | readonly number[] | Keywords,
     keepdim?: boolean | Keywords,
   ): T;
-  /** The logarithm of `softmax`. Source: torch.log_softmax. */
+  /** The logarithm of `softmax`. Source: `torch.log_softmax`. */
   log_softmax(dim: number | Keywords): T;
-  /** The logarithm of the sum of exponentials. Source: torch.logsumexp. */
+  /** The logarithm of the sum of exponentials. Source: `torch.logsumexp`. */
   logsumexp(dim: number | readonly number[] | Keywords, keepdim?: boolean | Keywords): T;
-  /** How many values are not 0. Source: torch.count_nonzero. */
+  /** How many values are not 0. Source: `torch.count_nonzero`. */
   count_nonzero(dim?: number | readonly number[] | Keywords): T;
-  /** The smallest and the largest value, of all or along a dimension. Source: torch.aminmax. */
+  /** The smallest and the largest value, of all or along a dimension. Source: `torch.aminmax`. */
   aminmax(keywords?: Keywords): readonly [min: T, max: T] & { readonly min: T; readonly max: T };
   /**
    * Sums so far along a dimension: floats in double precision, each rounded; integers as int64.
-   * Source: torch.cumsum.
+   * Source: `torch.cumsum`.
    */
   cumsum(dim: number | Keywords, keywords?: Keywords): T;
-  /** Products so far, likewise. Source: torch.cumprod. */
+  /** Products so far, likewise. Source: `torch.cumprod`. */
   cumprod(dim: number | Keywords, keywords?: Keywords): T;
-  /** Differences of neighbours along a dimension, `n` times. Source: torch.diff. */
+  /** Differences of neighbours along a dimension, `n` times. Source: `torch.diff`. */
   diff(n?: number | Keywords, dim?: number | Keywords): T;
   /**
    * The value below which a share `q` of the values lies, from 0 to 1, or several for a tensor `q`.
    * Its rank among them is computed in double precision.
-   * Source: torch.quantile, of PyTorch 2.14.
+   * Source: `torch.quantile`, of PyTorch 2.14.
    */
   quantile(
     q: number | T | Keywords,
@@ -118,98 +118,103 @@ export interface StatisticsMethods<T> {
     keepdim?: boolean | Keywords,
     keywords?: Keywords,
   ): T;
-  /** How many values lie in each of `bins` equal parts of [min, max]; by default of their own range. Source: torch.histc. */
+  /**
+   * How many values lie in each of `bins` equal parts of [min, max]; by default of their own range. Source:
+   * `torch.histc`.
+   */
   histc(bins?: number | Keywords, min?: number | Keywords, max?: number | Keywords): T;
-  /** How often each integer from 0 on occurs, or the sum of its weights. Source: torch.bincount. */
+  /** How often each integer from 0 on occurs, or the sum of its weights. Source: `torch.bincount`. */
   bincount(weights?: T | null | Keywords, minlength?: number | Keywords): T;
 }
 
 /** Elements by mask or index. */
 export interface SelectionMethods<T> {
-  /** The elements for which a bool tensor is true, in one dimension: Python's t[mask]. Source: torch.masked_select. */
+  /**
+   * The elements for which a bool tensor is true, in one dimension: Python's t[mask]. Source: `torch.masked_select`.
+   */
   masked_select(mask: T | Keywords): T;
-  /** A copy with `value` where a bool tensor is true. Source: torch.masked_fill. */
+  /** A copy with `value` where a bool tensor is true. Source: `torch.masked_fill`. */
   masked_fill(mask: T | Keywords, value?: Scalar | T | Keywords): T;
-  /** The slices of a dimension that a tensor of indices names. Source: torch.index_select. */
+  /** The slices of a dimension that a tensor of indices names. Source: `torch.index_select`. */
   index_select(dim: number | Keywords, index?: T | Keywords): T;
-  /** For each index, the element at it along a dimension. Source: torch.gather. */
+  /** For each index, the element at it along a dimension. Source: `torch.gather`. */
   gather(dim: number | Keywords, index?: T | Keywords): T;
-  /** A copy with the elements of `src`, or a number, at indices along a dimension. Source: torch.scatter. */
+  /** A copy with the elements of `src`, or a number, at indices along a dimension. Source: `torch.scatter`. */
   scatter(dim: number | Keywords, index?: T | Keywords, src?: T | Scalar | Keywords): T;
-  /** As `scatter`, adding to what is there. Source: torch.scatter_add. */
+  /** As `scatter`, adding to what is there. Source: `torch.scatter_add`. */
   scatter_add(dim: number | Keywords, index?: T | Keywords, src?: T | Keywords): T;
-  /** The elements at places in row-major order. Source: torch.take. */
+  /** The elements at places in row-major order. Source: `torch.take`. */
   take(index: T | Keywords): T;
-  /** The indices of elements that are not 0, a row for each. Source: torch.nonzero. */
+  /** The indices of elements that are not 0, a row for each. Source: `torch.nonzero`. */
   nonzero(keywords?: { as_tuple?: false }): T;
   nonzero(keywords: { as_tuple: true }): readonly T[];
-  /** The same. Source: torch.argwhere. */
+  /** The same. Source: `torch.argwhere`. */
   argwhere(): T;
 }
 
 /** Elements in other places. */
 export interface ArrangementMethods<T> {
-  /** A copy with dimensions in reverse. Source: torch.flip. */
+  /** A copy with dimensions in reverse. Source: `torch.flip`. */
   flip(...dims: SizeList | [Keywords]): T;
-  /** A copy in which elements move along dimensions, and those beyond the end to its start. Source: torch.roll. */
+  /** A copy in which elements move along dimensions, and those beyond the end to its start. Source: `torch.roll`. */
   roll(
     shifts: number | readonly number[] | Keywords,
     dims?: number | readonly number[] | Keywords,
   ): T;
   /** The tensor several times along each dimension. Source: Tensor.repeat. */
   repeat(...repeats: SizeList | [Keywords]): T;
-  /** The same, where leading numbers may be missing. Source: torch.tile. */
+  /** The same, where leading numbers may be missing. Source: `torch.tile`. */
   tile(...dims: SizeList | [Keywords]): T;
-  /** Each element, or each slice of a dimension, several times. Source: torch.repeat_interleave. */
+  /** Each element, or each slice of a dimension, several times. Source: `torch.repeat_interleave`. */
   repeat_interleave(repeats: number | T | Keywords, dim?: number | Keywords): T;
-  /** Parts of a size, or of several, sharing memory. Source: torch.split. */
+  /** Parts of a size, or of several, sharing memory. Source: `torch.split`. */
   split(split_size: number | readonly number[] | Keywords, dim?: number | Keywords): readonly T[];
-  /** So many parts, or fewer, sharing memory. Source: torch.chunk. */
+  /** So many parts, or fewer, sharing memory. Source: `torch.chunk`. */
   chunk(chunks: number | Keywords, dim?: number | Keywords): readonly T[];
-  /** The slices of a dimension, sharing memory. Source: torch.unbind. */
+  /** The slices of a dimension, sharing memory. Source: `torch.unbind`. */
   unbind(dim?: number | Keywords): readonly T[];
-  /** All elements in one dimension; a copy where they must move. Source: torch.ravel. */
+  /** All elements in one dimension; a copy where they must move. Source: `torch.ravel`. */
   ravel(): T;
   /** In the shape of another tensor, sharing memory. Source: Tensor.view_as. */
   view_as(other: T | Keywords): T;
   /** In the shape of another tensor; a copy where elements must move. Source: Tensor.reshape_as. */
   reshape_as(other: T | Keywords): T;
-  /** With one dimension as several. Source: torch.unflatten. */
+  /** With one dimension as several. Source: `torch.unflatten`. */
   unflatten(dim: number | Keywords, sizes?: readonly number[] | Keywords): T;
-  /** With dimensions moved to other places, sharing memory. Source: torch.movedim. */
+  /** With dimensions moved to other places, sharing memory. Source: `torch.movedim`. */
   movedim(
     source: number | readonly number[] | Keywords,
     destination?: number | readonly number[] | Keywords,
   ): T;
-  /** The same as `transpose`. Source: torch.swapaxes. */
+  /** The same as `transpose`. Source: `torch.swapaxes`. */
   swapaxes(axis0: number | Keywords, axis1?: number | Keywords): T;
-  /** Stretched to a shape, sharing memory. Source: torch.broadcast_to. */
+  /** Stretched to a shape, sharing memory. Source: `torch.broadcast_to`. */
   broadcast_to(size: readonly number[] | Keywords): T;
   /** Stretched to the shape of another tensor. Source: Tensor.expand_as. */
   expand_as(other: T | Keywords): T;
-  /** The elements on a diagonal of two dimensions, sharing memory. Source: torch.diagonal. */
+  /** The elements on a diagonal of two dimensions, sharing memory. Source: `torch.diagonal`. */
   diagonal(offset?: number | Keywords, dim1?: number | Keywords, dim2?: number | Keywords): T;
-  /** A matrix with a vector on a diagonal, or a matrix's diagonal. Source: torch.diag. */
+  /** A matrix with a vector on a diagonal, or a matrix's diagonal. Source: `torch.diag`. */
   diag(diagonal?: number | Keywords): T;
-  /** A copy with 0 above a diagonal. Source: torch.tril. */
+  /** A copy with 0 above a diagonal. Source: `torch.tril`. */
   tril(diagonal?: number | Keywords): T;
-  /** A copy with 0 below a diagonal. Source: torch.triu. */
+  /** A copy with 0 below a diagonal. Source: `torch.triu`. */
   triu(diagonal?: number | Keywords): T;
 }
 
 /** Products by name. Float32 is accumulated in double precision and rounded once. */
 export interface ProductMethods<T> {
-  /** The product of two matrices. Source: torch.mm. */
+  /** The product of two matrices. Source: `torch.mm`. */
   mm(mat2: T | Keywords): T;
-  /** The product of a matrix and a vector. Source: torch.mv. */
+  /** The product of a matrix and a vector. Source: `torch.mv`. */
   mv(vec: T | Keywords): T;
-  /** The product of two vectors. Source: torch.dot. */
+  /** The product of two vectors. Source: `torch.dot`. */
   dot(tensor: T | Keywords): T;
-  /** The products of as many matrices. Source: torch.bmm. */
+  /** The products of as many matrices. Source: `torch.bmm`. */
   bmm(mat2: T | Keywords): T;
-  /** The matrix of all products of two vectors' elements. Source: torch.outer. */
+  /** The matrix of all products of two vectors' elements. Source: `torch.outer`. */
   outer(vec2: T | Keywords): T;
-  /** The sum of a matrix's diagonal. Source: torch.trace. */
+  /** The sum of a matrix's diagonal. Source: `torch.trace`. */
   trace(): T;
 }
 

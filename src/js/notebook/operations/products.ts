@@ -90,7 +90,7 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /**
  * Products over named dimensions. Float results are accumulated in double precision and rounded once.
  *
- * Source: torch.einsum.
+ * Source: `torch.einsum`.
  *
  * @throws {RangeError} RuntimeError for an equation or shapes that do not fit
  */

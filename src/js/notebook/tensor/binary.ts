@@ -87,7 +87,7 @@ const COMPARISONS: ReadonlySet<BinaryName> = new Set(["eq", "ne", "lt", "le", "g
  * Integers wrap around. Python numbers are converted to the common dtype first. For bool, add is
  * "or" and mul is "and".
  *
- * Source: torch.add, sub, mul, div, maximum, minimum, eq, ne, lt, le, gt, ge.
+ * Source: `torch.add`, sub, mul, div, maximum, minimum, eq, ne, lt, le, gt, ge.
  *
  * @returns a tensor of the broadcast shape, of the operands' memory layout
  * @throws {RangeError} RuntimeError for shapes that do not fit, and for sub of bools
@@ -157,7 +157,7 @@ function combine(
  * a + alpha * b or a - alpha * b, in the operands' common dtype: rounded once in float32, as
  * PyTorch's vector loop does, and twice in float64, where PyTorch rounds once.
  *
- * Source: torch.add, torch.sub with alpha.
+ * Source: `torch.add`, `torch.sub` with alpha.
  *
  * @throws {RangeError} RuntimeError as `binary` does; for a float `alpha` with integers, a bool one
  *   with anything but bools, and one that does not fit in the dtype
@@ -211,7 +211,7 @@ export type RoundingMode = "trunc" | "floor";
 /**
  * Divides and truncates the quotients, towards zero or downwards. Integers stay integers.
  *
- * Source: torch.div with rounding_mode; c10::div_floor_floating (c10/util/generic_math.h).
+ * Source: `torch.div` with rounding_mode; c10::div_floor_floating (c10/util/generic_math.h).
  *
  * @throws {RangeError} RuntimeError for bools, and for integers divided by 0
  */

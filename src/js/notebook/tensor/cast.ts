@@ -202,7 +202,7 @@ const isBeyondFloat32 = (value: number): boolean => Math.abs(value) > (2 - 2 ** 
  * Stores Python numbers in a given dtype. Ints and, in an integer dtype, floats are checked as by
  * `checkedScalarStorage`; floats beyond float32 become infinite.
  *
- * Source: torch.tensor.
+ * Source: `torch.tensor`.
  *
  * @throws {RangeError} RuntimeError
  */

@@ -162,7 +162,7 @@ export function withText<T extends object>(object: T, text: () => string): T {
  * int64's are BigInts, because no number equals 2^63 - 1. `Number(...)` rounds them, as Python does
  * where it mixes them with floats.
  *
- * Source: torch.iinfo.
+ * Source: `torch.iinfo`.
  *
  * @throws {TypeError} for bool and floating dtypes
  * @example torch.iinfo(torch.int8).max // 127
@@ -227,7 +227,7 @@ const FLOAT64_INFO: FInfo = {
 /**
  * The limits of a floating dtype.
  *
- * Source: torch.finfo.
+ * Source: `torch.finfo`.
  *
  * @param type  default: torch.float32
  * @throws {TypeError} for integers and bool

@@ -15,7 +15,7 @@ import { allocate, countOf, elements } from "./view.js";
  * whose order of addition is not defined, within (K + 1) 2^-24 sum|x w|. float64 is added in order.
  * Integers wrap.
  *
- * Source: torch.nn.functional.linear.
+ * Source: `torch.nn.functional.linear`.
  *
  * @param input   [..., K]
  * @param weight  [N, K], or [K] for a single output without a dimension

@@ -13,7 +13,7 @@ import type { View } from "./view.js";
  * Raises to a power that is a number: 2, 3 and -2 by multiplying, 0.5 and -0.5 by a square root, as
  * PyTorch does. Other powers of floats use the engine's Math.pow, whose last bit is not defined.
  *
- * Source: torch.pow with a number as exponent.
+ * Source: `torch.pow` with a number as exponent.
  *
  * @throws {RangeError} RuntimeError for a negative power of integers, and for one that does not fit
  *   in their dtype

@@ -58,7 +58,7 @@ export function product(
  * float32 is accumulated in double precision and rounded once, so results differ from PyTorch's, whose order of
  * addition is not defined, within (K + 1) 2^-24 sum|a b|.
  *
- * Source: torch.matmul.
+ * Source: `torch.matmul`.
  *
  * @param a  [K] or [..., M, K]
  * @param b  [K] or [..., K, N], of the same dtype

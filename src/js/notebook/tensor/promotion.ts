@@ -16,7 +16,7 @@ const RANK: { readonly [category in Category]: number } = { bool: 0, integer: 1,
  * The smallest dtype that holds both: the higher category; the wider of two integers; int16 for
  * uint8 with int8.
  *
- * Source: torch.promote_types.
+ * Source: `torch.promote_types`.
  *
  * @throws {RangeError} RuntimeError for uint16 with another integer
  */
@@ -39,7 +39,7 @@ export function promoteTypes(a: DType, b: DType): DType {
  * Tensors with dimensions decide together; 0-d tensors, and after them Python numbers, only count
  * if their category (bool < integer < float) is higher than that of all before them.
  *
- * Source: torch.result_type.
+ * Source: `torch.result_type`.
  */
 export function resultType(...operands: readonly (Typed | Scalar)[]): DType {
   let dimensioned: DType | undefined;

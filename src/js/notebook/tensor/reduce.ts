@@ -57,7 +57,7 @@ function allAxes(view: View): ReadonlySet<number> {
  * float32 and float64 are added in PyTorch's order for one thread. Integers and bool give int64,
  * which wraps.
  *
- * Source: torch.sum; cascade_sum (aten/src/ATen/native/cpu/SumKernel.cpp).
+ * Source: `torch.sum`; cascade_sum (aten/src/ATen/native/cpu/SumKernel.cpp).
  *
  * @param axes  the axes that are summed; undefined for all
  */
@@ -100,7 +100,7 @@ function sumFloats(view: View, axes: ReadonlySet<number>): FloatStorage {
 /**
  * The mean over some axes: the sum divided by the number of elements; NaN for none.
  *
- * Source: torch.mean.
+ * Source: `torch.mean`.
  *
  * @throws {RangeError} RuntimeError for integers and bool
  */
@@ -156,7 +156,7 @@ export type ExtremeName = "min" | "max";
 /**
  * The smallest or largest element; NaN if there is any.
  *
- * Source: torch.min, torch.max without dim.
+ * Source: `torch.min`, `torch.max` without dim.
  *
  * @throws {RangeError} RuntimeError for a tensor without elements
  */
@@ -178,7 +178,7 @@ export function extreme(where: string, name: ExtremeName, view: View): View {
  * The smallest or largest elements along an axis and where they are: the first NaN if there is one,
  * else the first of equals.
  *
- * Source: torch.min, torch.max with dim; torch.amin, torch.amax.
+ * Source: `torch.min`, `torch.max` with dim; `torch.amin`, `torch.amax`.
  *
  * @throws {RangeError} IndexError for an axis of size 0
  */
@@ -218,7 +218,7 @@ export function extremeIndex(name: ExtremeName, values: Storage): number {
 /**
  * Whether all, or any, elements along some axes are other than 0, as bool; uint8 stays uint8.
  *
- * Source: torch.all, torch.any.
+ * Source: `torch.all`, `torch.any`.
  *
  * @param axes  undefined for all
  */

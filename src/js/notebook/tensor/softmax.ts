@@ -7,7 +7,7 @@ import { checkAxis, elements, permute, rowMajorView, type View } from "./view.js
  * exp(t - max) over its sum, along a dimension: computed in double precision and rounded to the dtype once. PyTorch
  * computes in float32, with errors of a few ulps that depend on the machine.
  *
- * Source: torch.softmax.
+ * Source: `torch.softmax`.
  *
  * @returns the tensor's shape and dtype; NaN where a NaN or an infinity leaves no other value
  * @throws {RangeError} RuntimeError for integers and bools, IndexError

@@ -814,7 +814,7 @@ export class Tensor {
   /**
    * Whether another tensor has the same shape and the same values, of whatever dtype.
    *
-   * Source: torch.equal.
+   * Source: `torch.equal`.
    */
   equal(other: Tensor | Other<Tensor>): boolean;
   equal(given: unknown): boolean {

@@ -77,7 +77,7 @@ const FLOATING: ReadonlySet<UnaryName> = new Set([
  * exp, log, sigmoid and tanh are computed in double precision and rounded to the dtype once. PyTorch
  * computes them in float32, with errors of up to 1 ulp that depend on the machine.
  *
- * Source: torch.abs, neg, square, sqrt, reciprocal, round (half to even), floor, ceil, trunc, ...
+ * Source: `torch.abs`, neg, square, sqrt, reciprocal, round (half to even), floor, ceil, trunc, ...
  *
  * @throws {RangeError} RuntimeError for bool, where PyTorch refuses it
  */
@@ -116,7 +116,7 @@ export function unary(where: string, name: UnaryName, view: View): View {
 /**
  * Rounds to a number of decimals, which may be negative: multiplies, rounds half to even, divides.
  *
- * Source: torch.round with decimals.
+ * Source: `torch.round` with decimals.
  *
  * @throws {RangeError} RuntimeError for integers and bools
  */
@@ -161,7 +161,7 @@ export function clone(view: View): View {
 /**
  * Limits every element to [min, max]; NaN stays NaN. If min > max, the result is max.
  *
- * Source: torch.clamp.
+ * Source: `torch.clamp`.
  *
  * @param min, max  numbers, at least one. A float bound turns an integer tensor into float32. If
  *   both are given, a NaN makes every element NaN; alone it changes nothing.

@@ -10,7 +10,7 @@ import type { View } from "./view.js";
 /**
  * The elements of one operand where a condition holds, and of the other elsewhere.
  *
- * Source: torch.where with three arguments.
+ * Source: `torch.where` with three arguments.
  *
  * @param condition  bool, or uint8
  * @returns a tensor of the shape to which all three broadcast, of the operands' common dtype

@@ -47,7 +47,7 @@ const MAX_DIMENSIONS = 64;
  * (JS cannot tell 1.0 from 1: write float(1), or give `dtype: torch.float32`.) Typed arrays and
  * tensors keep their dtype.
  *
- * Source: torch.tensor.
+ * Source: `torch.tensor`.
  *
  * @param data   numbers nested as deep as the tensor has dimensions, a typed array, a tensor, or
  *   `{ data, shape }` such as the tensors of "zeropoint"
@@ -209,7 +209,7 @@ export function checkSizes(where: string, sizes: readonly unknown[]): number[] {
 /**
  * A tensor of zeros.
  *
- * Source: torch.zeros.
+ * Source: `torch.zeros`.
  *
  * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  * @example torch.zeros(2, 3)
@@ -219,13 +219,13 @@ export function zeros(...args: SizeArguments): Tensor {
   return tensorOf(allocate(dtype, shape));
 }
 
-/** A tensor of ones; arguments as `zeros`. Source: torch.ones. */
+/** A tensor of ones; arguments as `zeros`. Source: `torch.ones`. */
 export function ones(...args: SizeArguments): Tensor {
   const { shape, dtype } = creation("torch.ones", args);
   return tensorOf(allocate(dtype, shape)).fill_(1);
 }
 
-/** A tensor of zeros; no memory is left uninitialized. Source: torch.empty. */
+/** A tensor of zeros; no memory is left uninitialized. Source: `torch.empty`. */
 export function empty(...args: SizeArguments): Tensor {
   const { shape, dtype } = creation("torch.empty", args);
   return tensorOf(allocate(dtype, shape));
@@ -233,7 +233,7 @@ export function empty(...args: SizeArguments): Tensor {
 
 /**
  * A tensor of one value. Without `dtype`: bool, int64 or float32, as the value is.
- * Source: torch.full.
+ * Source: `torch.full`.
  */
 export function full(
   size: readonly number[],
@@ -262,14 +262,14 @@ function like(where: string, args: readonly unknown[]): Tensor {
   return tensorOf(convert(clone(viewOf(model)), type)).zero_();
 }
 
-/** Zeros in the shape and dtype of another tensor. Source: torch.zeros_like. */
+/** Zeros in the shape and dtype of another tensor. Source: `torch.zeros_like`. */
 export function zeros_like(input: Tensor, dtype?: DType | CreationKeywords): Tensor;
 
 export function zeros_like(...args: unknown[]): Tensor {
   return like("torch.zeros_like", args);
 }
 
-/** Ones in the shape and dtype of another tensor. Source: torch.ones_like. */
+/** Ones in the shape and dtype of another tensor. Source: `torch.ones_like`. */
 export function ones_like(input: Tensor, dtype?: DType | CreationKeywords): Tensor;
 
 export function ones_like(...args: unknown[]): Tensor {
@@ -281,7 +281,7 @@ export function ones_like(...args: unknown[]): Tensor {
  * whole, else float32. For an integer dtype, `start` and `step` are truncated to integers first.
  * The last bit of float64 numbers may differ: PyTorch multiplies and adds in one rounding there.
  *
- * Source: torch.arange.
+ * Source: `torch.arange`.
  *
  * @throws {RangeError} RuntimeError if `step` is 0 or leads away from `end`
  * @example torch.arange(3) // tensor([0, 1, 2])
@@ -336,7 +336,7 @@ export function arange(...args: unknown[]): Tensor {
   return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [count]));
 }
 
-/** A tensor of one value in the shape and dtype of another. Source: torch.full_like. */
+/** A tensor of one value in the shape and dtype of another. Source: `torch.full_like`. */
 export function full_like(
   input: Tensor,
   fill_value: Scalar | { fill_value: Scalar },
@@ -349,7 +349,7 @@ export function full_like(...args: unknown[]): Tensor {
   return like(where, [input, dtype]).fill_(checkScalar(where, "fill_value", value));
 }
 
-/** As `zeros_like`: no memory is left uninitialized. Source: torch.empty_like. */
+/** As `zeros_like`: no memory is left uninitialized. Source: `torch.empty_like`. */
 export function empty_like(input: Tensor, dtype?: DType | CreationKeywords): Tensor;
 
 export function empty_like(...args: unknown[]): Tensor {
@@ -363,7 +363,7 @@ type SpaceKeywords = { steps?: number; base?: number } & CreationKeywords;
  * `steps` numbers from `start` to `end`, both included, at equal distances: the first half counted from `start`, the other
  * from `end`, in the dtype (float64 for integers, cut off).
  *
- * Source: torch.linspace; linspace_kernel (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp).
+ * Source: `torch.linspace`; linspace_kernel (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp).
  *
  * @throws {RangeError} RuntimeError for a negative number of steps
  * @example torch.linspace(0, 1, 5) // tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -382,7 +382,7 @@ export function linspace(...args: unknown[]): Tensor {
 /**
  * `base` (default: 10) to the powers of `linspace`, rounded once; PyTorch's differ by 1 ulp at times.
  *
- * Source: torch.logspace.
+ * Source: `torch.logspace`.
  */
 export function logspace(
   start: number,
@@ -426,7 +426,7 @@ function spaced(where: string, parameters: readonly string[], args: readonly unk
 /**
  * A matrix with ones on its diagonal.
  *
- * Source: torch.eye.
+ * Source: `torch.eye`.
  *
  * @param n  rows. @param m  columns; default: n
  */

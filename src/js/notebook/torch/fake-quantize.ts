@@ -17,7 +17,7 @@ const EXCEPTIONS = {
 /**
  * Quantizes and dequantizes with one scale and zero point for the whole tensor.
  *
- * Source: torch.fake_quantize_per_tensor_affine.
+ * Source: `torch.fake_quantize_per_tensor_affine`.
  *
  * @param input       float32
  * @param scale       a number, or a tensor of one value
@@ -63,7 +63,7 @@ export function fake_quantize_per_tensor_affine(...args: unknown[]): Tensor {
 /**
  * Quantizes and dequantizes with a scale and a zero point for every index of a dimension.
  *
- * Source: torch.fake_quantize_per_channel_affine.
+ * Source: `torch.fake_quantize_per_channel_affine`.
  *
  * @param input       float32
  * @param scale       float32 of one dimension, as long as input's dimension `axis`

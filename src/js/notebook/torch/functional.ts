@@ -40,14 +40,14 @@ function distance(
   return reduced(where, of(difference), reduction);
 }
 
-/** The mean of squared differences. Source: torch.nn.functional.mse_loss. */
+/** The mean of squared differences. Source: `torch.nn.functional.mse_loss`. */
 export function mse_loss(input: Tensor, target: Tensor, keywords?: LossKeywords): Tensor;
 
 export function mse_loss(...args: unknown[]): Tensor {
   return distance("mse_loss", args, (difference) => difference.square());
 }
 
-/** The mean of the magnitudes of differences. Source: torch.nn.functional.l1_loss. */
+/** The mean of the magnitudes of differences. Source: `torch.nn.functional`.l1_loss. */
 export function l1_loss(input: Tensor, target: Tensor, keywords?: LossKeywords): Tensor;
 
 export function l1_loss(...args: unknown[]): Tensor {
@@ -57,7 +57,7 @@ export function l1_loss(...args: unknown[]): Tensor {
 /**
  * The mean of -log(softmax) at the classes that are right.
  *
- * Source: torch.nn.functional.cross_entropy, for classes as indices.
+ * Source: `torch.nn.functional.cross_entropy`, for classes as indices.
  *
  * @param input   [N, classes] or [classes]. @param target  int64[N], or a 0-d tensor
  */
@@ -84,7 +84,7 @@ export function cross_entropy(...args: unknown[]): Tensor {
 }
 
 /**
- * A row of zeros with a one at each class. Source: torch.nn.functional.one_hot.
+ * A row of zeros with a one at each class. Source: `torch.nn.functional.one_hot`.
  * @param num_classes  default: one more than the largest class
  */
 export function one_hot(tensor: Tensor, num_classes?: number | { num_classes?: number }): Tensor;
@@ -119,7 +119,7 @@ export function one_hot(...args: unknown[]): Tensor {
 /**
  * A copy with more values around: two numbers for each dimension, from the last to the first.
  *
- * Source: torch.nn.functional.pad with mode "constant".
+ * Source: `torch.nn.functional.pad` with mode "constant".
  */
 export function pad(
   input: Tensor,

@@ -109,7 +109,7 @@ export class Generator {
 
 type FloatStorage = Float32Array | Float64Array;
 
-/** Fills with uniform values in [0, 1). Source: torch.rand. */
+/** Fills with uniform values in [0, 1). Source: `torch.rand`. */
 export function fillUniform(generator: Generator, out: FloatStorage): void {
   const single = out instanceof Float32Array;
   for (let i = 0; i < out.length; i++) {
@@ -126,7 +126,7 @@ const BLOCK = 16;
  * uniformly first and then turned into normal ones in blocks of 16, the first eight of a block with
  * the last eight; the last 16 values are drawn again if they are no whole block.
  *
- * Source: torch.randn; normal_fill (aten/src/ATen/native/cpu/DistributionTemplates.h).
+ * Source: `torch.randn`; normal_fill (aten/src/ATen/native/cpu/DistributionTemplates.h).
  */
 export function fillNormal(generator: Generator, out: FloatStorage): void {
   if (out.length < BLOCK) {
@@ -160,7 +160,7 @@ function normalizeBlock(block: FloatStorage): void {
 let generator: Generator | undefined;
 
 /**
- * The generator of torch.rand, randn and randint; seeded differently on every start. Made when it is
+ * The generator of `torch.rand`, randn and randint; seeded differently on every start. Made when it is
  * first asked for: some servers refuse random numbers while modules are imported.
  */
 export function defaultGenerator(): Generator {
@@ -176,7 +176,7 @@ function unpredictableSeed(): bigint {
 /**
  * Fills with integers in [low, high).
  *
- * Source: torch.randint; uniform_int_from_to_distribution (ATen/core/DistributionsHelper.h).
+ * Source: `torch.randint`; uniform_int_from_to_distribution (ATen/core/DistributionsHelper.h).
  *
  * @param mayBeWide  whether 2^32 of them and more take 64 bits: for int64 and floats
  */

@@ -7,7 +7,7 @@ import { promoteTypes } from "../tensor/promotion.js";
 import { checkTensor, type Tensor, tensorOf } from "../tensor/tensor.js";
 import { allocate, checkAxis } from "../tensor/view.js";
 
-/** Puts tensors of one shape side by side along a new dimension. Source: torch.stack. */
+/** Puts tensors of one shape side by side along a new dimension. Source: `torch.stack`. */
 export function stack(tensors: readonly Tensor[], dim?: number | { dim?: number }): Tensor;
 
 export function stack(keywords: JoinKeywords): Tensor;
@@ -29,7 +29,7 @@ export function stack(...args: unknown[]): Tensor {
   );
 }
 
-/** Joins tensors along a dimension that they have. Source: torch.cat. */
+/** Joins tensors along a dimension that they have. Source: `torch.cat`. */
 export function cat(tensors: readonly Tensor[], dim?: number | { dim?: number }): Tensor;
 
 export function cat(keywords: JoinKeywords): Tensor;
@@ -68,7 +68,7 @@ export function cat(...args: unknown[]): Tensor {
   return out;
 }
 
-/** Joins tensors side by side: vectors one after the other, others along dimension 1. Source: torch.hstack. */
+/** Joins tensors side by side: vectors one after the other, others along dimension 1. Source: `torch.hstack`. */
 export function hstack(tensors: readonly Tensor[] | { tensors: readonly Tensor[] }): Tensor;
 
 export function hstack(...args: unknown[]): Tensor {
@@ -77,7 +77,7 @@ export function hstack(...args: unknown[]): Tensor {
   return cat(rows, rows[0].dim() === 1 ? 0 : 1);
 }
 
-/** Joins tensors one below the other; vectors are rows. Source: torch.vstack. */
+/** Joins tensors one below the other; vectors are rows. Source: `torch.vstack`. */
 export function vstack(tensors: readonly Tensor[] | { tensors: readonly Tensor[] }): Tensor;
 
 export function vstack(...args: unknown[]): Tensor {

@@ -341,30 +341,33 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
   return define(partial, INSPECT, { value: text }) as unknown as PartialObserver;
 }
 
-/** The smallest and the largest value of all. Source: torch.ao.quantization.MinMaxObserver. */
+/** The smallest and the largest value of all. Source: `torch.ao.quantization.MinMaxObserver`. */
 export const MinMaxObserver = observerClass(minMax.MinMaxObserver);
 
-/** A moving average of the range. Source: torch.ao.quantization.MovingAverageMinMaxObserver. */
+/** A moving average of the range. Source: `torch.ao.quantization.MovingAverageMinMaxObserver`. */
 export const MovingAverageMinMaxObserver = observerClass(minMax.MovingAverageMinMaxObserver);
 
-/** A range for each channel. Source: torch.ao.quantization.PerChannelMinMaxObserver. */
+/** A range for each channel. Source: `torch.ao.quantization.PerChannelMinMaxObserver`. */
 export const PerChannelMinMaxObserver = observerClass(minMax.PerChannelMinMaxObserver);
 
-/** A moving average of the range of each channel. Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver. */
+/**
+ * A moving average of the range of each channel. Source:
+ * `torch.ao.quantization.MovingAveragePerChannelMinMaxObserver`.
+ */
 export const MovingAveragePerChannelMinMaxObserver = observerClass(
   minMax.MovingAveragePerChannelMinMaxObserver,
 );
 
-/** Counts values in a histogram, and searches for the best range. Source: torch.ao.quantization.HistogramObserver. */
+/** Counts values in a histogram, and searches for the best range. Source: `torch.ao.quantization.HistogramObserver`. */
 export const HistogramObserver = observerClass(histogram.HistogramObserver);
 
-/** Stores a dtype and nothing else. Source: torch.ao.quantization.PlaceholderObserver. */
+/** Stores a dtype and nothing else. Source: `torch.ao.quantization.PlaceholderObserver`. */
 export const PlaceholderObserver = observerClass(passive.PlaceholderObserver);
 
-/** Observes nothing. Source: torch.ao.quantization.NoopObserver. */
+/** Observes nothing. Source: `torch.ao.quantization.NoopObserver`. */
 export const NoopObserver = observerClass(passive.NoopObserver);
 
-/** Keeps all tensors. Source: torch.ao.quantization.RecordingObserver. */
+/** Keeps all tensors. Source: `torch.ao.quantization.RecordingObserver`. */
 export const RecordingObserver = observerClass(passive.RecordingObserver);
 
 /** A source of observers: a class, or a result of `with_args`. */
@@ -374,7 +377,7 @@ export type ObserverSource = ObserverClass | PartialObserver;
  * The observers of a layer's activations and of its weights: classes, or results of `with_args`, since
  * every layer makes its own observers.
  *
- * Source: torch.ao.quantization.QConfig.
+ * Source: `torch.ao.quantization.QConfig`.
  *
  * @example new QConfig({ activation: HistogramObserver, weight: MinMaxObserver.with_args({ dtype: torch.qint8 }) })
  */
@@ -444,7 +447,7 @@ function fromSource(source: qconfigs.ObserverSource | null): ObserverSource | nu
   return isFactory(source) ? partialObserver(source) : (classes.get(source) as ObserverClass);
 }
 
-/** torch.ao.quantization, which is torch.quantization too. */
+/** `torch.ao.quantization`, which is `torch.quantization` too. */
 export const quantization = {
   observer: {
     MinMaxObserver,

@@ -62,7 +62,7 @@ export type QSchemeName =
   | "per_channel_symmetric"
   | "per_channel_affine_float_qparams";
 
-/** A quantization scheme: torch.per_tensor_affine, ... */
+/** A quantization scheme: `torch.per_tensor_affine`, ... */
 export class QScheme<Name extends QSchemeName = QSchemeName> extends Constant<Name> {}
 
 /** All quantization schemes, by name. */
@@ -187,7 +187,7 @@ export class QuantizedTensor {
     return tensorFrom(data, dtypes.float32, shape);
   }
 
-  /** torch.per_tensor_affine, ... */
+  /** `torch.per_tensor_affine`, ... */
   qscheme(): QScheme {
     return qschemes[this.#quantized.qscheme];
   }
@@ -290,7 +290,7 @@ export function checkFloat32(where: string, input: unknown): Tensor & { data: Fl
 /**
  * Quantizes with one scale and zero point for the whole tensor.
  *
- * Source: torch.quantize_per_tensor.
+ * Source: `torch.quantize_per_tensor`.
  *
  * @param input       float32
  * @param scale       a number, or a tensor of one value
@@ -334,9 +334,9 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
 
 /**
  * Quantizes with a scale and a zero point for every index of a dimension. Floating zero points, such
- * as `torch.zeros` makes, select the scheme torch.per_channel_affine_float_qparams.
+ * as `torch.zeros` makes, select the scheme `torch.per_channel_affine_float_qparams`.
  *
- * Source: torch.quantize_per_channel.
+ * Source: `torch.quantize_per_channel`.
  *
  * @param input        float32
  * @param scales       a floating tensor of one dimension, as long as input's dimension `axis`

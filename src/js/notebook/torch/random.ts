@@ -31,7 +31,7 @@ import {
   type Generator,
 } from "./generator.js";
 
-/** Seeds the random numbers. Source: torch.manual_seed. */
+/** Seeds the random numbers. Source: `torch.manual_seed`. */
 export function manual_seed(seed: number | bigint | { seed: number | bigint }): void;
 
 export function manual_seed(...args: unknown[]): void {
@@ -52,7 +52,7 @@ export function manual_seed(...args: unknown[]): void {
   defaultGenerator().seed(BigInt(seed));
 }
 
-/** The last seed. Source: torch.initial_seed. */
+/** The last seed. Source: `torch.initial_seed`. */
 export function initial_seed(): number | bigint;
 
 export function initial_seed(...args: unknown[]): number | bigint {
@@ -78,7 +78,7 @@ function random(
 /**
  * Uniform random numbers in [0, 1), the same as PyTorch's for the same seed.
  *
- * Source: torch.rand.
+ * Source: `torch.rand`.
  *
  * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  */
@@ -91,7 +91,7 @@ export function rand(...args: SizeArguments): Tensor {
  * may differ: logarithm, sine and cosine depend on the machine and the engine. Fewer than 16 float32
  * values are computed in double precision, where the difference is very rare.
  *
- * Source: torch.randn.
+ * Source: `torch.randn`.
  *
  * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  */
@@ -103,7 +103,7 @@ export function randn(...args: SizeArguments): Tensor {
  * Random integers from `low` (default: 0) up to but not including `high`, int64 by default; the
  * same as PyTorch's for the same seed.
  *
- * Source: torch.randint; random_from_to (aten/src/ATen/native/DistributionTemplates.h).
+ * Source: `torch.randint`; random_from_to (aten/src/ATen/native/DistributionTemplates.h).
  *
  * @throws {RangeError} RuntimeError if `low` is not below `high`, or `dtype` cannot hold them
  */
@@ -151,7 +151,7 @@ export function randint(...args: unknown[]): Tensor {
 /**
  * The integers below `n` in a random order, the same as PyTorch's for the same seed.
  *
- * Source: torch.randperm; randperm_cpu (aten/src/ATen/native/TensorFactories.cpp).
+ * Source: `torch.randperm`; randperm_cpu (aten/src/ATen/native/TensorFactories.cpp).
  */
 export function randperm(n: number, keywords?: CreationKeywords): Tensor;
 
@@ -180,14 +180,14 @@ function randomLike(where: string, args: readonly unknown[], draw: typeof rand):
   return draw([...model.shape], { dtype });
 }
 
-/** `rand` in the shape and dtype of another tensor. Source: torch.rand_like. */
+/** `rand` in the shape and dtype of another tensor. Source: `torch.rand_like`. */
 export function rand_like(input: Tensor, keywords?: CreationKeywords): Tensor;
 
 export function rand_like(...args: unknown[]): Tensor {
   return randomLike("torch.rand_like", args, rand);
 }
 
-/** `randn` in the shape and dtype of another tensor. Source: torch.randn_like. */
+/** `randn` in the shape and dtype of another tensor. Source: `torch.randn_like`. */
 export function randn_like(input: Tensor, keywords?: CreationKeywords): Tensor;
 
 export function randn_like(...args: unknown[]): Tensor {
@@ -227,9 +227,9 @@ function floatBounds(from: bigint, to: bigint, dtype: DType): [from: bigint, to:
 /**
  * The normal distribution.
  *
- * Source: torch.distributions.normal.Normal.
+ * Source: `torch.distributions.normal.Normal`.
  *
- * @example new torch.distributions.normal.Normal(0, 1).sample([3, 4])
+ * @example new `torch.distributions.normal.Normal`(0, 1).sample([3, 4])
  */
 export class Normal {
   /** The mean. */

@@ -166,7 +166,7 @@ function extremeFunction(name: "max" | "min"): Extreme {
 /**
  * input . weight^T + bias
  *
- * Source: torch.nn.functional.linear.
+ * Source: `torch.nn.functional.linear`.
  *
  * @param input   [..., K]. @param weight  [N, K] or [K]. @param bias  [N]
  * @returns [..., N]; float32 is accumulated in double precision
@@ -191,7 +191,7 @@ function functionalLinear(...args: unknown[]): Tensor {
  * Sums of products over dimensions that letters name: "ij,jk->ik" is a product of matrices. Accumulated in double precision
  * and rounded once.
  *
- * Source: torch.einsum.
+ * Source: `torch.einsum`.
  *
  * @throws {RangeError} RuntimeError for an equation or shapes that do not fit
  */
@@ -217,7 +217,10 @@ function whereFunction(
   return tuple(...columns.map((column) => tensorOf(column)));
 }
 
-/** A coordinate of each point of a grid, for each of some vectors. Source: torch.meshgrid, with indexing "ij" or "xy". */
+/**
+ * A coordinate of each point of a grid, for each of some vectors. Source: `torch.meshgrid`, with indexing "ij" or
+ * "xy".
+ */
 function meshgrid(
   ...tensors: Tensor[] | [readonly Tensor[]] | [...Tensor[], { indexing: "ij" | "xy" }]
 ): readonly Tensor[];
