@@ -229,7 +229,7 @@ function floatBounds(from: bigint, to: bigint, dtype: DType): [from: bigint, to:
  *
  * Source: `torch.distributions.normal.Normal`.
  *
- * @example new `torch.distributions.normal.Normal`(0, 1).sample([3, 4])
+ * @example new torch.distributions.normal.Normal(0, 1).sample([3, 4])
  */
 export class Normal {
   /** The mean. */
