@@ -1,6 +1,7 @@
 // linear_q_with_scale_and_zero_point and linear_dequantization.
 
 import * as core from "../core.js";
+import { checkOperand } from "../operations/operation.js";
 import { bindArguments, hasKeyword } from "../python/arguments.js";
 import { cast, fromInt64, isScalar, type Scalar, scalarStorage } from "../tensor/cast.js";
 import {
@@ -13,14 +14,7 @@ import {
 } from "../tensor/dtype.js";
 import { commonLayout, keptStrides, type Layout } from "../tensor/layout.js";
 import { resultType } from "../tensor/promotion.js";
-import {
-  checkTensor,
-  operandOf,
-  Tensor,
-  type TensorOrScalar,
-  tensorOf,
-  viewOf,
-} from "../tensor/tensor.js";
+import { checkTensor, Tensor, type TensorOrScalar, tensorOf, viewOf } from "../tensor/tensor.js";
 import { elements, permute, stretch, type View } from "../tensor/view.js";
 
 const FLOAT32_VIEW = { dtype: dtypes.float32 };
@@ -124,8 +118,8 @@ export function linearQ(
   dtypeArgument: unknown = dtypes.int8,
 ): Tensor {
   const tensor = checkTensor(where, "tensor", tensorArgument);
-  const scale = operandOf(where, "scale", scaleArgument);
-  const zeroPoint = operandOf(where, "zero_point", zeroPointArgument);
+  const scale = checkOperand(where, "scale", scaleArgument);
+  const zeroPoint = checkOperand(where, "zero_point", zeroPointArgument);
   const dtype = checkDType(where, dtypeArgument);
   const view = viewOf(tensor);
   const quotient = commonLayout(where, [view, scale]);
@@ -208,8 +202,8 @@ export function linearDequantization(
   zeroPointArgument: unknown,
 ): Tensor {
   const codes = checkTensor(where, "quantized_tensor", codesArgument);
-  const scale = operandOf(where, "scale", scaleArgument);
-  const zeroPoint = operandOf(where, "zero_point", zeroPointArgument);
+  const scale = checkOperand(where, "scale", scaleArgument);
+  const zeroPoint = checkOperand(where, "zero_point", zeroPointArgument);
   const view = viewOf(codes);
   const floats = { shape: view.shape, strides: keptStrides(view) };
   const difference = commonLayout(where, [floats, zeroPoint]);

@@ -1,10 +1,11 @@
 // quantized_linear_W8A32_without_bias.
 
+import { checkOperand } from "../operations/operation.js";
 import { bindArguments } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
 import { dtypes } from "../tensor/dtype.js";
 import { linear } from "../tensor/linear.js";
-import { checkTensor, operandOf, type Tensor, type TensorOrScalar } from "../tensor/tensor.js";
+import { checkTensor, type Tensor, type TensorOrScalar } from "../tensor/tensor.js";
 
 // ---------------------------------------------------------------------------------------------
 
@@ -51,8 +52,8 @@ export function quantized_linear_W8A32_without_bias(...args: unknown[]): Tensor 
   if (codes.dtype !== dtypes.int8) {
     throw pythonError("AssertionError", `${where}: q_w must be torch.int8, got ${codes.dtype}`);
   }
-  operandOf(where, "s_w", s);
-  operandOf(where, "z_w", z);
+  checkOperand(where, "s_w", s);
+  checkOperand(where, "z_w", z);
   const weight = codes
     .float()
     .mul(s as TensorOrScalar)

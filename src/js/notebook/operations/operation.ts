@@ -4,8 +4,9 @@
 import { show } from "../../base/format-value.js";
 import { bindArguments, bindSizes } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
-import { isScalar, type Scalar } from "../tensor/cast.js";
+import { isScalar } from "../tensor/cast.js";
 import type { DType, NumberStorage, Storage } from "../tensor/dtype.js";
+import type { Operand } from "../tensor/layout.js";
 import { checkAxis, elements, permute, rowMajorView, type View } from "../tensor/view.js";
 
 /** Views that Python returns as a named tuple. */
@@ -69,7 +70,7 @@ export function checkView(where: string, argument: string, value: unknown): View
 }
 
 /** An argument that must be a tensor or a number. @throws {TypeError} */
-export function checkOperand(where: string, argument: string, value: unknown): View | Scalar {
+export function checkOperand(where: string, argument: string, value: unknown): Operand {
   const view = viewIn(value);
   if (view !== undefined) return view;
   if (isScalar(value)) return value;

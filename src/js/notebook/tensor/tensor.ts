@@ -12,7 +12,12 @@ import { operations } from "../operations/all.js";
 import { isclose, powerOf } from "../operations/elementwise.js";
 import { assignByTensor, checkAlone, partByTensor } from "../operations/index-by-tensor.js";
 import { IN_PLACE, type InPlaceMethods, type OperationMethods } from "../operations/methods.js";
-import { type Result, recognizeTensors, runOperation } from "../operations/operation.js";
+import {
+  checkOperand,
+  type Result,
+  recognizeTensors,
+  runOperation,
+} from "../operations/operation.js";
 import {
   bindArguments,
   bindMethods,
@@ -37,7 +42,6 @@ import {
   type SumKeywords,
   signatures,
 } from "./keywords.js";
-import type { Operand } from "./layout.js";
 import { matmul } from "./product.js";
 import {
   type ExtremeName,
@@ -384,7 +388,7 @@ export class Tensor {
     const [first] = indices;
     if (first instanceof Tensor) {
       checkAlone(where, indices);
-      assignByTensor(where, this.#view, first.#view, operandOf(where, "value", value));
+      assignByTensor(where, this.#view, first.#view, checkOperand(where, "value", value));
     } else {
       assign(where, selectEach(where, this.#view, indices), value);
     }
@@ -555,7 +559,7 @@ export class Tensor {
 
   #binary(name: BinaryName, other: unknown): Tensor {
     const where = `Tensor.${name}`;
-    return tensorOf(binary(where, name, this.#view, operandOf(where, "other", other)));
+    return tensorOf(binary(where, name, this.#view, checkOperand(where, "other", other)));
   }
 
   /**
@@ -646,7 +650,7 @@ export class Tensor {
 
   /** Python's t ** exponent. */
   pow(exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor {
-    const by = operandOf("Tensor.pow", "exponent", exponent);
+    const by = checkOperand("Tensor.pow", "exponent", exponent);
     return tensorOf(powerOf("Tensor.pow", this.#view, by));
   }
 
@@ -930,16 +934,6 @@ export function checkTensor(where: string, argument: string, value: unknown): Te
   );
 }
 
-/** An argument that must be a tensor or a number. @throws {TypeError} */
-export function operandOf(where: string, argument: string, value: unknown): Operand {
-  if (value instanceof Tensor) return viewOf(value);
-  if (isScalar(value)) return value;
-  throw pythonError(
-    "TypeError",
-    `${where}: ${argument} must be a tensor or a number, got ${show(value)}`,
-  );
-}
-
 /** `torch.add` and `sub`, of tensors or numbers. */
 export function addition(
   where: string,
@@ -948,13 +942,13 @@ export function addition(
   other: unknown,
   alpha: unknown = 1,
 ): Tensor {
-  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
   return tensorOf(addScaled(where, name, a, b, checkScalar(where, "alpha", alpha)));
 }
 
 /** `torch.div`, likewise. */
 export function division(where: string, input: unknown, other: unknown, mode?: unknown): Tensor {
-  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
   if (mode === undefined) return tensorOf(binary(where, "div", a, b));
   if (mode === "trunc" || mode === "floor") return tensorOf(divideWhole(where, mode, a, b));
   throw pythonError(
@@ -966,7 +960,7 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
 /** `torch.where` with three arguments. */
 export function chosen(where: string, condition: unknown, input: unknown, other: unknown): Tensor {
   const mask = viewOf(checkTensor(where, "condition", condition));
-  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
   return tensorOf(choose(where, mask, a, b));
 }
 

@@ -1,6 +1,7 @@
 // The part of torch that the notebooks use, with related helpers.
 
 import { powerOf } from "../operations/elementwise.js";
+import { checkOperand } from "../operations/operation.js";
 import { einsum } from "../operations/products.js";
 import { isin, nonzeroColumns } from "../operations/selection.js";
 import {
@@ -32,7 +33,6 @@ import {
   chosen,
   division,
   methods,
-  operandOf,
   Tensor,
   type TensorOrScalar,
   tensorOf,
@@ -126,7 +126,7 @@ type BinaryWith<Keywords> = {
 function operation(name: BinaryName): Binary {
   const where = `torch.${name}`;
   return bindFunction(where, ["input", "other"], (input, other) => {
-    const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+    const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
     return tensorOf(binary(where, name, a, b));
   }) as Binary;
 }
@@ -292,8 +292,8 @@ export const torch = moduleOf(
       ["tensor", "other"],
       (a, b) =>
         resultType(
-          operandOf("torch.result_type", "tensor", a),
-          operandOf("torch.result_type", "other", b),
+          checkOperand("torch.result_type", "tensor", a),
+          checkOperand("torch.result_type", "other", b),
         ),
     ),
     is_tensor: (value: unknown): value is Tensor | QuantizedTensor =>
@@ -353,8 +353,8 @@ export const torch = moduleOf(
     clip: asFunction<Clamp>("clip"),
     pow: takes<Power>("pow", ["input", "exponent"], (input, exponent) => {
       const [base, by] = [
-        operandOf("torch.pow", "input", input),
-        operandOf("torch.pow", "exponent", exponent),
+        checkOperand("torch.pow", "input", input),
+        checkOperand("torch.pow", "exponent", exponent),
       ];
       return tensorOf(powerOf("torch.pow", base, by));
     }),
