@@ -223,6 +223,22 @@ describe("The Model Lab", () => {
     assert.equal(await planLabel(page, "fc1.weight"), null);
   });
 
+  it("plans a size that is chosen before the frontier of a new pin is there", async () => {
+    const own = await openLab("#lab?sample=digits.safetensors");
+    await waitForPlan(own.page);
+    await openDetails(own.page, "fc1.weight", '[aria-label^="int8-channel:"]');
+    await own.page.evaluate(() => {
+      document.querySelector(".lab-drawer [data-pin='int8-channel']").click();
+      // The least size without the pin.
+      const slider = document.querySelector(".budget input");
+      slider.value = slider.min;
+      slider.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await own.page.waitForSelector("[data-action='write']:not(:disabled)");
+    assert.equal(await textOf(own.page, ".lab-problem"), "");
+    await own.close();
+  });
+
   it("keeps pins, budget and output in the link, which opens the same plan again", async () => {
     await page.select("[name='format']", "safetensors");
     await page.select("[name='target']", "mlx");
