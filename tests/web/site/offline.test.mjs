@@ -30,13 +30,9 @@ describe("Offline", () => {
       await openNotebook(page, notebook);
       await runAll(page);
     }
-    await waitFor(page, async () => {
-      const names = (await caches.keys()).filter((each) => !each.endsWith("opened"));
-      const kept = await (await caches.open(names[0])).keys();
-      return ["worker-", "notebook-", "show-", "digits-"].every((part) =>
-        kept.some(({ url }) => url.includes(`assets/${part}`)),
-      );
-    });
+    await waitUntilKept(page, await usedFiles(page));
+    // The other notebooks need files of their own, which the page fetches once it is idle.
+    await waitUntilKept(page, (await listedFiles(own)).REST);
     // More than offline: the server is closed.
     await own.close();
   });
@@ -83,15 +79,7 @@ describe("After a first visit of the overview alone", () => {
       first.filter((path) => /(baseline|relaxed|editor|worker)-/.test(path)),
       [],
     );
-    const { REST } = await listedFiles(own);
-    await waitFor(
-      page,
-      async (files) => {
-        const all = await Promise.all(files.map((file) => caches.match(file)));
-        return all.every((each) => each !== undefined);
-      },
-      REST,
-    );
+    await waitUntilKept(page, (await listedFiles(own)).REST);
     await own.close();
     await page.reload();
     await page.waitForSelector(".is-live");
@@ -127,6 +115,61 @@ async function listedFiles(own) {
     JSON.parse(new RegExp(`const ${name} = .*?(\\["[^\\]]*\\])`).exec(text)[1]);
   return { FILES: list("FILES"), REST: list("REST"), ON_USE: list("ON_USE") };
 }
+
+/**
+ * Waits until the service worker keeps all of the given files.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string[]} files
+ */
+function waitUntilKept(page, files) {
+  const areKept = async (all) => {
+    const kept = await Promise.all(all.map((file) => caches.match(file)));
+    return kept.every((each) => each !== undefined);
+  };
+  return waitFor(page, areKept, files);
+}
+
+/** The files that the page has loaded since it was opened. */
+function usedFiles(page) {
+  return page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .map(({ name }) => name)
+      .filter((url) => url.includes("/assets/")),
+  );
+}
+
+describe("For readers who save data", () => {
+  it("keeps the files that were used, also those requested before the service worker was there", async () => {
+    let install = () => {};
+    const isInstalled = new Promise((resolve) => {
+      install = resolve;
+    });
+    // The service worker is installed once it has the text of this view, which the page does not open.
+    const own = await serveSite({
+      pause: (path) => (/\/measure-[^/]*\.html$/.test(path) ? isInstalled : undefined),
+    });
+    const visit = await openPage(browser, own.url, {
+      isFirst: true,
+      // Without this wish the page fetches all of its files once it is idle.
+      prepare: () => Object.defineProperty(navigator, "connection", { value: { saveData: true } }),
+    });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    await runAll(page);
+    assert.equal(await page.evaluate(() => navigator.serviceWorker.controller), null);
+    install();
+    await waitFor(page, () => navigator.serviceWorker.controller !== null);
+    await waitUntilKept(page, await usedFiles(page));
+    await own.close();
+    await page.reload();
+    await openNotebook(page, "finer-granularity");
+    await runAll(page);
+    const failed = (await readCells(page)).filter(({ state }) => state !== "done");
+    assert.deepEqual(failed, []);
+    await visit.close();
+  });
+});
 
 describe("A part of the page that is missing", () => {
   it("is said to be, in its view", async () => {

@@ -1,7 +1,6 @@
 // The compiled core, which the page and its workers share: fetched once and compiled once.
 
 import { messageOf } from "../message-of.js";
-import { keepFiles } from "../offline/offline.js";
 
 /** The addresses of the builds that exist. */
 const ADDRESSES: Record<string, string> = Object.fromEntries(
@@ -33,7 +32,6 @@ async function compile(file: string) {
   if (!Object.hasOwn(ADDRESSES, file)) throw new Error(`the page has no ${file}`);
   const response = await fetch(ADDRESSES[file]);
   if (!response.ok) throw new Error(`${response.url} answers ${response.status}`);
-  keepFiles([response.url]);
   return WebAssembly.compile(await response.arrayBuffer());
 }
 

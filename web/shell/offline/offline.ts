@@ -3,13 +3,26 @@
 
 import { scriptUrl } from "../trusted.js";
 
-/** Files that were loaded before the service worker controlled the page. */
-const loaded = () => performance.getEntriesByType("resource").map(({ name }) => name);
-
+/**
+ * @param urls  files that workers loaded: those of the page itself are kept anyway
+ */
 export async function keepFiles(urls: string[]) {
   if (!import.meta.env.PROD || !("serviceWorker" in navigator)) return;
   const { active } = await navigator.serviceWorker.ready;
   active?.postMessage({ type: "keep", urls });
+}
+
+/**
+ * Keeps the page's files that did not pass through the service worker: those requested before it controlled the page,
+ * also if they arrive later.
+ */
+function keepLoaded() {
+  const observer = new PerformanceObserver((list) => {
+    const entries = list.getEntries() as PerformanceResourceTiming[];
+    const past = entries.filter(({ workerStart }) => workerStart === 0);
+    if (past.length > 0) keepFiles(past.map(({ name }) => name));
+  });
+  observer.observe({ type: "resource", buffered: true });
 }
 
 const CALM = 3000; // milliseconds after loading, which belong to the view that was opened
@@ -35,7 +48,7 @@ export function connectOffline() {
       await navigator.serviceWorker.register(
         scriptUrl(new URL("service-worker.js", document.baseURI).href),
       );
-      await keepFiles(loaded());
+      keepLoaded();
       await keepRest();
     } catch {
       // Without it the page works as before, only not offline.
