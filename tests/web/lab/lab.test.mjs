@@ -167,6 +167,21 @@ describe("The Model Lab", () => {
     await waitFor(page, () => document.activeElement?.dataset.column === "3");
   });
 
+  it("opens details right after others were closed", async () => {
+    await press(page, "Enter");
+    await page.waitForSelector(".lab-drawer[open] .detail-facts");
+    // In one task, as if the key was pressed before the dialog's event of closing.
+    await page.$eval(".lab-drawer", (drawer) => {
+      drawer.addEventListener("close", () => drawer.classList.add("has-closed"), { once: true });
+      drawer.close();
+      const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true });
+      document.activeElement.dispatchEvent(enter);
+    });
+    await waitFor(page, () => document.querySelector(".lab-drawer.has-closed[open] .detail-facts"));
+    await press(page, "Escape");
+    await waitFor(page, () => document.activeElement?.dataset.column === "3");
+  });
+
   it("has nothing that axe finds in the view itself", onceForAll, async () => {
     assert.deepEqual(await axeViolations(page), []);
   });

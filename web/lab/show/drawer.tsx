@@ -253,7 +253,8 @@ export function Drawer({
       ref={dialog}
       class="lab-drawer"
       aria-labelledby="lab-detail-title"
-      onClose={onClose}
+      // The event comes late: the next details may be open by then.
+      onClose={() => !dialog.current?.open && onClose()}
       onClick={(event) => {
         if (event.target === dialog.current || closest(event, "[data-action]"))
           dialog.current?.close();
