@@ -401,7 +401,8 @@ describe("Every field that some object of the library may lack, as one of Object
       const observer = new notebook.MinMaxObserver({ dtype: notebook.torch.qint8 });
       observer.forward(t);
       const q = notebook.torch.quantize_per_tensor(t, 0.1, 0, notebook.torch.qint8);
-      return [t.add(1), t.max({ dim: 0 }), q, observer.calculate_qparams(), t[0]].map(String);
+      const tuples = [t.max({ dim: 0 }), t.sort(1), t.split(1)];
+      return [t.add(1), ...tuples, t.flip(0), q, observer.calculate_qparams(), t[0]].map(String);
     },
     "a written safetensors file": [() => written("safetensors", "int4-g32"), noStreams],
     "a file of MLX": [() => written("safetensors", "int4-g32", { target: "mlx" }), noStreams],

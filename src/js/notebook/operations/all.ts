@@ -1,10 +1,12 @@
 // All operations of the tables.
 
+import { arithmetic } from "./arithmetic.js";
 import { arrangement } from "./arrangement.js";
 import { elementwise } from "./elementwise.js";
 import type { OperationMethods } from "./methods.js";
 import type { Operation } from "./operation.js";
 import { products } from "./products.js";
+import { reductions } from "./reductions.js";
 import { selection } from "./selection.js";
 import { sorting } from "./sorting.js";
 import { statistics } from "./statistics.js";
@@ -17,4 +19,6 @@ export const operations: { readonly [name in keyof OperationMethods<never>]: Ope
   ...arrangement,
   ...products,
   ...elementwise,
+  ...arithmetic,
+  ...reductions,
 };

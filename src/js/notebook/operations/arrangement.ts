@@ -3,7 +3,15 @@
 import { show, showShape } from "../../base/format-value.js";
 import { pythonError } from "../python/errors.js";
 import { dtypes } from "../tensor/dtype.js";
-import { expand, narrow, permuteDims, reshape, transpose } from "../tensor/shapes.js";
+import {
+  expand,
+  narrow,
+  permuteDims,
+  reshape,
+  squeeze,
+  transpose,
+  unsqueeze,
+} from "../tensor/shapes.js";
 import { clone } from "../tensor/unary.js";
 import {
   allocate,
@@ -11,6 +19,7 @@ import {
   checkInteger,
   countOf,
   elements,
+  permute,
   rowMajorView,
   select,
   type View,
@@ -330,11 +339,31 @@ export function pad(where: string, view: View, sizes: unknown, fill: number | bi
   return out;
 }
 
+function transposeMatrix(where: string, view: View): View {
+  const rank = view.shape.length;
+  if (rank > 2) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: takes a tensor of at most 2 dimensions, got ${rank}; use transpose(...)`,
+    );
+  }
+  return permute(view, upTo(rank).reverse());
+}
+
 const ofOther = (where: string, other: unknown): readonly number[] =>
   checkView(where, "other", other).shape;
 
 /** Operations on the places of elements. */
 export const arrangement = {
+  narrow: operation("dim start length", (where, view, dim, start, length) =>
+    narrow(where, view, dim, start, length),
+  ),
+  squeeze: operation("dim?", (where, view, dim) => squeeze(where, view, dim)),
+  unsqueeze: operation("dim", (where, view, dim) => unsqueeze(where, view, dim)),
+  t: operation("", transposeMatrix),
+  transpose: operation("dim0 dim1", (where, view, a, b) => transpose(where, view, a, b)),
+  permute: sizesOperation("dims", permuteDims),
+  expand: sizesOperation("size", expand),
   flip: sizesOperation("dims", flip),
   roll: operation("shifts dims?", roll),
   repeat: sizesOperation("repeats", repeat),

@@ -1,12 +1,11 @@
-// Element-wise functions beyond those of operators: logarithms, signs, remainders, bits, closeness.
+// Element-wise functions other than arithmetic: exponentials, logarithms, signs, remainders, bits, closeness.
 
 import { checkFlag, checkScalar } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
-import { type BinaryName, binary, type Combination, combination } from "../tensor/binary.js";
+import { binary, type Combination, combination } from "../tensor/binary.js";
 import { cast, isScalar, type Scalar } from "../tensor/cast.js";
 import { type DType, dtypes, type NumberStorage } from "../tensor/dtype.js";
 import { laidOut, mapNumbers, type NumberUnary, type Operand } from "../tensor/layout.js";
-import { floatPower, power } from "../tensor/power.js";
 import { resultType } from "../tensor/promotion.js";
 import { clamp, clone, convert, type UnaryName, unary } from "../tensor/unary.js";
 import type { View } from "../tensor/view.js";
@@ -230,29 +229,6 @@ function atan2(where: string, view: View, given: unknown): View {
   return combination(where, [view, other], type, { numbers: Math.atan2, int64: (a) => a });
 }
 
-/** A power whose exponent, or base, is a tensor. Source: `torch.pow`. */
-export function powerOf(where: string, base: Operand, exponent: Operand): View {
-  if (isScalar(exponent) && !isScalar(base)) return power(where, base, exponent);
-  const type = resultType(base, exponent);
-  if (type === dtypes.bool) {
-    throw pythonError(
-      "RuntimeError",
-      `${where}: powers of bools are not defined; convert with to()`,
-    );
-  }
-  // Integers to a negative power are 0, but those of 1 and -1, where both are tensors.
-  const whole = (a: bigint, b: bigint): bigint => {
-    if (b >= 0n)
-      return BigInt.asIntN(64, a ** (b > 64n && a !== 1n && a !== -1n && a !== 0n ? 64n : b));
-    return a === 1n || a === -1n ? a ** (-b & 1n) : 0n;
-  };
-  const numbers =
-    type.category === "float"
-      ? floatPower
-      : (a: number, b: number) => Number(BigInt.asIntN(32, whole(BigInt(a), BigInt(b))));
-  return combination(where, [base, exponent], type, { numbers, int64: whole });
-}
-
 /** Which elements are close to those of another tensor. Source: `torch.isclose`. */
 export function isclose(
   where: string,
@@ -302,12 +278,6 @@ function bounded(where: string, view: View, name: "min" | "max", given: unknown)
 const plain = (name: UnaryName): Operation =>
   operation("", (where, view) => unary(where, name, view));
 
-/** An operator or a comparison. */
-const pair = (name: BinaryName): Operation =>
-  operation("other", (where, view, other) =>
-    binary(where, name, view, checkOperand(where, "other", other)),
-  );
-
 /** Element-wise operations. */
 export const elementwise = {
   abs: plain("abs"),
@@ -326,15 +296,6 @@ export const elementwise = {
   isnan: plain("isnan"),
   isinf: plain("isinf"),
   isfinite: plain("isfinite"),
-  mul: pair("mul"),
-  maximum: pair("maximum"),
-  minimum: pair("minimum"),
-  eq: pair("eq"),
-  ne: pair("ne"),
-  lt: pair("lt"),
-  le: pair("le"),
-  gt: pair("gt"),
-  ge: pair("ge"),
   ...(Object.fromEntries(Object.entries(FLOATING).map(([name, map]) => [name, floating(map)])) as {
     [name in keyof typeof FLOATING]: Operation;
   }),

@@ -2,6 +2,15 @@
 // an object of keyword arguments.
 
 import type { Scalar } from "../tensor/cast.js";
+import type {
+  AddKeywords,
+  Bounds,
+  CloseKeywords,
+  DivideKeywords,
+  ReduceKeywords,
+  RoundKeywords,
+  SumKeywords,
+} from "../tensor/keywords.js";
 
 /** Values and where they are: a tuple that also has names. */
 export type Pair<T> = readonly [values: T, indices: T] & {
@@ -12,6 +21,12 @@ export type Pair<T> = readonly [values: T, indices: T] & {
 /** Keyword arguments, by Python's names. */
 export interface Keywords {
   [name: string]: unknown;
+}
+
+/** The second operand of an operator, as a keyword. */
+export interface Other<T> {
+  /** The right operand. */
+  other: T | Scalar;
 }
 
 /** Sizes, one by one or as an array. */
@@ -90,6 +105,11 @@ export interface StatisticsMethods<T> {
     dim?: number | readonly number[] | Keywords,
     keepdim?: boolean | Keywords,
   ): T;
+  /**
+   * exp(t - max) over its sum, along a dimension: the nearest float32, a few ulps from PyTorch's.
+   * @throws {RangeError} RuntimeError for integers, IndexError
+   */
+  softmax(dim: number | { dim: number }): T;
   /** The logarithm of `softmax`. Source: `torch.log_softmax`. */
   log_softmax(dim: number | Keywords): T;
   /** The logarithm of the sum of exponentials. Source: `torch.logsumexp`. */
@@ -130,6 +150,12 @@ export interface StatisticsMethods<T> {
 /** Elements by mask or index. */
 export interface SelectionMethods<T> {
   /**
+   * The elements where a bool tensor is true, and those of `other` elsewhere.
+   * @throws {RangeError} RuntimeError for a condition that is not bool
+   */
+  where(condition: T, other: T | Scalar): T;
+  where(keywords: { condition: T; other: T | Scalar }): T;
+  /**
    * The elements for which a bool tensor is true, in one dimension: Python's t[mask]. Source: `torch.masked_select`.
    */
   masked_select(mask: T | Keywords): T;
@@ -154,6 +180,27 @@ export interface SelectionMethods<T> {
 
 /** Elements in other places. */
 export interface ArrangementMethods<T> {
+  /** A range of indices of a dimension, sharing memory. @throws {RangeError} IndexError, RuntimeError */
+  narrow(dim: number, start: number, length: number): T;
+  narrow(keywords: { dim: number; start: number; length: number }): T;
+  /** Without the dimensions of size 1, or without one of them, sharing memory. */
+  squeeze(dim?: number): T;
+  squeeze(keywords: { dim?: number }): T;
+  /** With one more dimension, of size 1, sharing memory. */
+  unsqueeze(dim: number): T;
+  unsqueeze(keywords: { dim: number }): T;
+  /** A matrix with rows and columns exchanged, sharing memory; vectors stay. @throws {RangeError} RuntimeError */
+  t(): T;
+  /** With two dimensions exchanged, sharing memory. */
+  transpose(dim0: number, dim1: number): T;
+  transpose(keywords: { dim0: number; dim1: number }): T;
+  /** With its dimensions in another order, sharing memory. @throws {RangeError} RuntimeError, IndexError */
+  permute(...dims: SizeList | [{ dims: readonly number[] }]): T;
+  /**
+   * Stretched, sharing memory: dimensions of size 1 repeat. -1 keeps a size.
+   * @throws {RangeError} RuntimeError
+   */
+  expand(...size: SizeList | [{ size: readonly number[] }]): T;
   /** A copy with dimensions in reverse. Source: `torch.flip`. */
   flip(...dims: SizeList | [Keywords]): T;
   /** A copy in which elements move along dimensions, and those beyond the end to its start. Source: `torch.roll`. */
@@ -204,6 +251,11 @@ export interface ArrangementMethods<T> {
 
 /** Products by name. Float32 is accumulated in double precision and rounded once. */
 export interface ProductMethods<T> {
+  /**
+   * Python's t @ other: the product of matrices or vectors; dimensions before the last two broadcast.
+   * @throws {RangeError} RuntimeError for dtypes or shapes that do not fit
+   */
+  matmul(other: T | { other: T }): T;
   /** The product of two matrices. Source: `torch.mm`. */
   mm(mat2: T | Keywords): T;
   /** The product of a matrix and a vector. Source: `torch.mv`. */
@@ -216,6 +268,115 @@ export interface ProductMethods<T> {
   outer(vec2: T | Keywords): T;
   /** The sum of a matrix's diagonal. Source: `torch.trace`. */
   trace(): T;
+}
+
+/** Operators, rounding and limits. */
+export interface ArithmeticMethods<T> {
+  /**
+   * Python's t + other; with `alpha`, t + alpha * other.
+   * @throws {RangeError} RuntimeError for a float `alpha` with integers
+   */
+  add(other: T | Scalar, keywords?: AddKeywords): T;
+  add(keywords: Other<T> & AddKeywords): T;
+  /**
+   * Python's t - other; with `alpha`, t - alpha * other. An integer tensor minus a Python int stays
+   * in its dtype and wraps.
+   */
+  sub(other: T | Scalar, keywords?: AddKeywords): T;
+  sub(keywords: Other<T> & AddKeywords): T;
+  /** Python's other - t; with `alpha`, other - alpha * t. */
+  rsub(other: T | Scalar, keywords?: AddKeywords): T;
+  rsub(keywords: Other<T> & AddKeywords): T;
+  /** Python's t * other. */
+  mul(other: T | Scalar | Other<T>): T;
+  /**
+   * Python's t / other: true division; integers are divided in float32. With `rounding_mode`, the
+   * quotients are cut off: "trunc" towards zero, "floor" downwards, as Python's t // other.
+   * @throws {RangeError} RuntimeError with `rounding_mode` for integers divided by 0
+   */
+  div(other: T | Scalar, keywords?: DivideKeywords): T;
+  div(keywords: Other<T> & DivideKeywords): T;
+  /**
+   * Python's number / t, which PyTorch computes as t.reciprocal() * number, rounding twice.
+   * `torch.div(number, t)` rounds once.
+   */
+  rdiv(other: T | Scalar | Other<T>): T;
+  /** Python's t ** exponent. */
+  pow(exponent: T | Scalar | { exponent: T | Scalar }): T;
+  /** The larger of both, element by element. */
+  maximum(other: T | Other<T>): T;
+  /** The smaller of both, element by element. */
+  minimum(other: T | Other<T>): T;
+  /** Python's t == other. */
+  eq(other: T | Scalar | Other<T>): T;
+  /** Python's t != other. */
+  ne(other: T | Scalar | Other<T>): T;
+  /** Python's t < other. */
+  lt(other: T | Scalar | Other<T>): T;
+  /** Python's t <= other. */
+  le(other: T | Scalar | Other<T>): T;
+  /** Python's t > other. */
+  gt(other: T | Scalar | Other<T>): T;
+  /** Python's t >= other. */
+  ge(other: T | Scalar | Other<T>): T;
+  /**
+   * The nearest whole numbers, ties to the even ones. Integers stay.
+   * @throws {RangeError} RuntimeError for `decimals` of integers
+   */
+  round(keywords?: RoundKeywords): T;
+  /**
+   * Limits every element to [min, max]; NaN stays NaN. Either bound may be left out.
+   * @throws {RangeError} RuntimeError without bounds, or if one does not fit in the dtype
+   */
+  clamp(min?: Scalar | null, max?: Scalar | null): T;
+  clamp(keywords: Bounds): T;
+  /** The same as `clamp`. */
+  clip(min?: Scalar | null, max?: Scalar | null): T;
+  clip(keywords: Bounds): T;
+}
+
+/** Many elements to one in the dtype's own arithmetic. */
+export interface ReductionMethods<T> {
+  /** The sum of all elements, or along dimensions. Integers give int64. */
+  sum(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): T;
+  sum(keywords: SumKeywords): T;
+  /**
+   * The mean of all elements, or along dimensions.
+   * @throws {RangeError} RuntimeError for integers
+   */
+  mean(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): T;
+  mean(keywords: SumKeywords): T;
+  /** The largest elements along a dimension, or of all. */
+  amax(dim?: number | readonly number[], keepdim?: boolean): T;
+  amax(keywords: ReduceKeywords): T;
+  /** The smallest elements along a dimension, or of all. */
+  amin(dim?: number | readonly number[], keepdim?: boolean): T;
+  amin(keywords: ReduceKeywords): T;
+  /** Where the largest element is: its place in row-major order, or along a dimension. */
+  argmax(dim?: number, keepdim?: boolean): T;
+  argmax(keywords: { dim?: number; keepdim?: boolean }): T;
+  /** Where the smallest element is: its place in row-major order, or along a dimension. */
+  argmin(dim?: number, keepdim?: boolean): T;
+  argmin(keywords: { dim?: number; keepdim?: boolean }): T;
+  /** Whether all elements, or all along dimensions, are other than 0: bool, or uint8 of uint8. */
+  all(dim?: number | readonly number[], keepdim?: boolean): T;
+  all(keywords: ReduceKeywords): T;
+  /** Whether any element is other than 0, likewise. */
+  any(dim?: number | readonly number[], keepdim?: boolean): T;
+  any(keywords: ReduceKeywords): T;
+  /**
+   * Whether another tensor has the same shape and the same values, of whatever dtype.
+   *
+   * Source: `torch.equal`.
+   */
+  equal(other: T | { other: T }): boolean;
+  /**
+   * Whether |t - other| <= atol + rtol * |other| everywhere, of bools as float32.
+   * @throws {RangeError} RuntimeError if the dtypes differ
+   */
+  allclose(other: T, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
+  allclose(other: T, keywords: CloseKeywords): boolean;
+  allclose(keywords: { other: T } & CloseKeywords): boolean;
 }
 
 /**
@@ -255,24 +416,6 @@ export interface ElementwiseMethods<T> {
   isinf(): T;
   /** Which elements are neither NaN nor infinite. */
   isfinite(): T;
-  /** Python's t * other. */
-  mul(other: T | Scalar | { other: T | Scalar }): T;
-  /** The larger of both, element by element. */
-  maximum(other: T | { other: T | Scalar }): T;
-  /** The smaller of both, element by element. */
-  minimum(other: T | { other: T | Scalar }): T;
-  /** Python's t == other. */
-  eq(other: T | Scalar | { other: T | Scalar }): T;
-  /** Python's t != other. */
-  ne(other: T | Scalar | { other: T | Scalar }): T;
-  /** Python's t < other. */
-  lt(other: T | Scalar | { other: T | Scalar }): T;
-  /** Python's t <= other. */
-  le(other: T | Scalar | { other: T | Scalar }): T;
-  /** Python's t > other. */
-  gt(other: T | Scalar | { other: T | Scalar }): T;
-  /** Python's t >= other. */
-  ge(other: T | Scalar | { other: T | Scalar }): T;
   /** Logarithms to the base 2. */
   log2(): T;
   /** Logarithms to the base 10. */
@@ -355,76 +498,6 @@ export interface OperationMethods<T>
     SelectionMethods<T>,
     ArrangementMethods<T>,
     ProductMethods<T>,
-    ElementwiseMethods<T> {}
-
-/** Methods that also have a form in place. */
-export const IN_PLACE = [
-  ...["square", "sqrt", "reciprocal", "exp", "log", "sigmoid", "tanh", "relu", "floor", "ceil"],
-  ...["trunc", "pow", "rsqrt", "sign", "frac", "nan_to_num", "clamp_min", "clamp_max"],
-  ...["remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"],
-  ...["bitwise_right_shift", "masked_fill", "scatter", "scatter_add", "tril", "triu"],
-] as const;
-
-/** Methods whose result goes into the tensor itself. */
-export interface InPlaceMethods<T> {
-  /** `square` in place. */
-  square_(): T;
-  /** `sqrt` in place. */
-  sqrt_(): T;
-  /** `reciprocal` in place. */
-  reciprocal_(): T;
-  /** `exp` in place. */
-  exp_(): T;
-  /** `log` in place. */
-  log_(): T;
-  /** `sigmoid` in place. */
-  sigmoid_(): T;
-  /** `tanh` in place. */
-  tanh_(): T;
-  /** `relu` in place. */
-  relu_(): T;
-  /** `floor` in place. */
-  floor_(): T;
-  /** `ceil` in place. */
-  ceil_(): T;
-  /** `trunc` in place. */
-  trunc_(): T;
-  /** `rsqrt` in place. */
-  rsqrt_(): T;
-  /** `sign` in place. */
-  sign_(): T;
-  /** `frac` in place. */
-  frac_(): T;
-  /** `pow` in place. */
-  pow_(exponent: T | Scalar | { exponent: T | Scalar }): T;
-  /** `nan_to_num` in place. */
-  nan_to_num_(nan?: number, posinf?: number, neginf?: number): T;
-  /** `clamp_min` in place. */
-  clamp_min_(min: Scalar | T): T;
-  /** `clamp_max` in place. */
-  clamp_max_(max: Scalar | T): T;
-  /** `remainder` in place. */
-  remainder_(other: T | Scalar): T;
-  /** `fmod` in place. */
-  fmod_(other: T | Scalar): T;
-  /** `bitwise_and` in place. */
-  bitwise_and_(other: T | Scalar): T;
-  /** `bitwise_or` in place. */
-  bitwise_or_(other: T | Scalar): T;
-  /** `bitwise_xor` in place. */
-  bitwise_xor_(other: T | Scalar): T;
-  /** `bitwise_left_shift` in place. */
-  bitwise_left_shift_(other: T | Scalar): T;
-  /** `bitwise_right_shift` in place. */
-  bitwise_right_shift_(other: T | Scalar): T;
-  /** `masked_fill` in place. */
-  masked_fill_(mask: T, value: Scalar | T): T;
-  /** `scatter` in place. */
-  scatter_(dim: number, index: T, src: T | Scalar): T;
-  /** `scatter_add` in place. */
-  scatter_add_(dim: number, index: T, src: T): T;
-  /** `tril` in place. */
-  tril_(diagonal?: number): T;
-  /** `triu` in place. */
-  triu_(diagonal?: number): T;
-}
+    ElementwiseMethods<T>,
+    ArithmeticMethods<T>,
+    ReductionMethods<T> {}

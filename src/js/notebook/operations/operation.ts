@@ -25,8 +25,8 @@ export interface Operation {
   readonly parameters: readonly string[];
   /** The computation; arguments that were left out are undefined. */
   readonly run: (where: string, view: View, ...args: never[]) => Result;
-  /** The keyword of sizes that may also be given one by one. */
-  readonly sizes?: string;
+  /** The keyword of sizes that may also be given one by one, if the operation takes any. */
+  readonly sizes: string | undefined;
 }
 
 /** Operations by name. */
@@ -40,7 +40,7 @@ export function operation<Run extends Operation["run"]>(
   parameters: string,
   run: Run,
 ): Operation & { readonly run: Run } {
-  return { parameters: parameters === "" ? [] : parameters.split(" "), run };
+  return { parameters: parameters === "" ? [] : parameters.split(" "), run, sizes: undefined };
 }
 
 /** An operation on sizes, given one by one or as an array: its computation takes a list. */

@@ -197,6 +197,9 @@ function total(factors: readonly View["storage"][], start: number, count: number
 
 /** Products by name. */
 export const products = {
+  matmul: operation("other", (where, view, other) =>
+    matmul(where, view, checkView(where, "other", other)),
+  ),
   mm: operation("mat2", (where, view, other) => ranked(where, "mat2", view, other, [2, 2])),
   mv: operation("vec", (where, view, other) => ranked(where, "vec", view, other, [2, 1])),
   dot: operation("tensor", (where, view, other) => ranked(where, "tensor", view, other, [1, 1])),

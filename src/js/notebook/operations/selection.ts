@@ -19,6 +19,7 @@ import {
   stretch,
   type View,
 } from "../tensor/view.js";
+import { choose } from "../tensor/where.js";
 import { checkOperand, checkView, operation, type Result } from "./operation.js";
 
 /** A mask of bools. @throws {RangeError} RuntimeError */
@@ -270,6 +271,14 @@ export function isin(where: string, view: View, others: unknown): View {
 
 /** Operations that choose elements. */
 export const selection = {
+  where: operation("condition other", (where, view, condition, other) =>
+    choose(
+      where,
+      checkView(where, "condition", condition),
+      view,
+      checkOperand(where, "other", other),
+    ),
+  ),
   masked_select: operation("mask", (where, view, mask) =>
     maskedSelect(where, view, checkMask(where, mask)),
   ),

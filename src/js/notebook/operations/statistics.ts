@@ -8,6 +8,7 @@ import { isScalar } from "../tensor/cast.js";
 import { checkDType, dtypes, type NumberStorage, type Storage } from "../tensor/dtype.js";
 import { extreme, extremeAlong, reduction } from "../tensor/reduce.js";
 import { narrow } from "../tensor/shapes.js";
+import { softmax } from "../tensor/softmax.js";
 import { clone, convert } from "../tensor/unary.js";
 import {
   allocate,
@@ -404,6 +405,7 @@ export const statistics = {
   ),
   prod: operation("dim? keepdim? * dtype?", prod),
   norm: operation("p? dim? keepdim?", norm),
+  softmax: operation("dim", softmax),
   log_softmax: operation("dim", logSoftmax),
   logsumexp: operation("dim keepdim?", logsumexp),
   count_nonzero: operation("dim?", countNonzero),

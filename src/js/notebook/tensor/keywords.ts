@@ -46,22 +46,18 @@ export interface ReduceKeywords {
   keepdim?: boolean;
 }
 
+/** Keywords of clamp. */
+export interface Bounds {
+  /** The lower bound. Default: none. */
+  min?: Scalar | null;
+  /** The upper bound. Default: none. */
+  max?: Scalar | null;
+}
+
 // Keyword names of methods. Methods without an entry match their arguments in their own code.
 const NOTHING: readonly string[] = [];
 
 const OTHER = ["other"];
-
-const SCALED = ["other", "*", "alpha?"];
-
-const DIVISOR = ["other", "*", "rounding_mode?"];
-
-const DECIMALS = ["*", "decimals?"];
-
-const ALONG = ["dim?", "keepdim?"];
-
-const TYPED_ALONG = [...ALONG, "*", "dtype?"];
-
-const BOUNDS = ["min?", "max?"];
 
 /** The parameters of methods in Python's order, as `bindArguments` takes them. */
 export const signatures = {
@@ -78,13 +74,8 @@ export const signatures = {
   tolist: NOTHING,
   numpy: NOTHING,
   select: ["dim", "index"],
-  narrow: ["dim", "start", "length"],
   set: ["index", "value"],
   flatten: ["start_dim?", "end_dim?"],
-  squeeze: ["dim?"],
-  unsqueeze: ["dim"],
-  t: NOTHING,
-  transpose: ["dim0", "dim1"],
   contiguous: NOTHING,
   clone: NOTHING,
   detach: NOTHING,
@@ -98,36 +89,6 @@ export const signatures = {
   int: NOTHING,
   long: NOTHING,
   bool: NOTHING,
-  round: DECIMALS,
-  add: SCALED,
-  sub: SCALED,
-  rsub: SCALED,
-  div: DIVISOR,
-  rdiv: OTHER,
-  pow: ["exponent"],
-  matmul: OTHER,
-  softmax: ["dim"],
-  where: ["condition", "other"],
-  clamp: BOUNDS,
-  clip: BOUNDS,
-  sum: TYPED_ALONG,
-  mean: TYPED_ALONG,
-  amax: ALONG,
-  amin: ALONG,
-  argmax: ALONG,
-  argmin: ALONG,
-  all: ALONG,
-  any: ALONG,
-  equal: OTHER,
-  allclose: ["other", "rtol?", "atol?", "equal_nan?"],
-  add_: SCALED,
-  sub_: SCALED,
-  mul_: OTHER,
-  div_: DIVISOR,
-  abs_: NOTHING,
-  neg_: NOTHING,
-  round_: DECIMALS,
-  clamp_: BOUNDS,
   copy_: OTHER,
   fill_: ["value"],
   zero_: NOTHING,

@@ -1,19 +1,19 @@
 // torch.Tensor: an n-dimensional array of one dtype, with PyTorch's methods.
 //
-// The class has the methods that need more than their arguments: attributes, conversions, views, indexing, overloads. Each
-// binds its arguments and calls the function that computes it in another file. Tables of operations give the other methods.
+// The class has what needs the object or reads its arguments by hand: attributes, values out, indices, conversions that may
+// give the tensor itself, extremes. Tables of operations, which take and give views, have all other methods.
 
 import { define } from "../../base/fields.js";
-import { show } from "../../base/format-value.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { formatTensor } from "../../tensor/print.js";
-import { sameShape } from "../../tensor/shape.js";
 import { operations } from "../operations/all.js";
-import { isclose, powerOf } from "../operations/elementwise.js";
+import { IN_PLACE, type InPlaceMethods } from "../operations/in-place.js";
 import { assignByTensor, checkAlone, partByTensor } from "../operations/index-by-tensor.js";
-import { IN_PLACE, type InPlaceMethods, type OperationMethods } from "../operations/methods.js";
+import type { OperationMethods, Pair } from "../operations/methods.js";
 import {
   checkOperand,
+  checkView,
+  type NamedViews,
   type Result,
   recognizeTensors,
   runOperation,
@@ -26,51 +26,19 @@ import {
   checkScalar,
   hasKeyword,
 } from "../python/arguments.js";
-import { refuseUnknown } from "../python/attributes.js";
 import { namedTuple, type Size, size, tuple } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
+import { defineItems } from "../python/items.js";
 import { assignResult, assignTo, copyInto } from "./assign.js";
-import { addScaled, type BinaryName, binary, divideWhole } from "./binary.js";
-import { isScalar, type Scalar } from "./cast.js";
+import { binary } from "./binary.js";
+import type { Scalar } from "./cast.js";
 import { checkDType, type DType, dtypes, type Storage } from "./dtype.js";
-import {
-  type AddKeywords,
-  type CloseKeywords,
-  type DivideKeywords,
-  type ReduceKeywords,
-  type RoundKeywords,
-  type SumKeywords,
-  signatures,
-} from "./keywords.js";
-import { matmul } from "./product.js";
-import {
-  type ExtremeName,
-  everyElement,
-  extreme,
-  extremeAlong,
-  extremeIndex,
-  mean,
-  reduction,
-  scalarOf,
-  sum,
-  truth,
-} from "./reduce.js";
-import {
-  expand,
-  flatShape,
-  narrow,
-  permuteDims,
-  reshape,
-  selectEach,
-  squeeze,
-  transpose,
-  unsqueeze,
-} from "./shapes.js";
-import { softmax } from "./softmax.js";
-import { clamp, clone, convert, roundDecimals, type UnaryName, unary } from "./unary.js";
+import { signatures } from "./keywords.js";
+import { type ExtremeName, extreme, extremeAlong, scalarOf } from "./reduce.js";
+import { flatShape, reshape, selectEach } from "./shapes.js";
+import { clone, convert } from "./unary.js";
 import {
   checkAxis,
-  checkInteger,
   countOf,
   elements,
   isContiguous,
@@ -79,7 +47,6 @@ import {
   select,
   type View,
 } from "./view.js";
-import { choose } from "./where.js";
 
 /** The second operand of operators and comparisons. */
 export type TensorOrScalar = Tensor | Scalar;
@@ -88,10 +55,7 @@ export type TensorOrScalar = Tensor | Scalar;
 export type NestedScalars = Scalar | NestedScalars[];
 
 /** The values along a dimension and where they are: also `values` and `indices`. */
-export type ValuesAndIndices = readonly [values: Tensor, indices: Tensor] & {
-  readonly values: Tensor;
-  readonly indices: Tensor;
-};
+export type ValuesAndIndices = Pair<Tensor>;
 
 /** Sizes, one by one or as an array or a keyword; one of them may be -1. */
 type Sizes<Name extends string> =
@@ -103,12 +67,6 @@ type Sizes<Name extends string> =
  * of indices of the first dimension.
  */
 export type Index = number | string | Tensor;
-
-/** The second operand, as a keyword. */
-interface Other<Operand = TensorOrScalar> {
-  /** The right operand. */
-  other: Operand;
-}
 
 /** The view behind a tensor. */
 export let viewOf: (tensor: Tensor) => View;
@@ -357,13 +315,6 @@ export class Tensor {
     return tensorOf(select("Tensor.select", this.#view, axis, index));
   }
 
-  /** A range of indices of a dimension. @throws {RangeError} IndexError, RuntimeError */
-  narrow(dim: number, start: number, length: number): Tensor;
-  narrow(keywords: { dim: number; start: number; length: number }): Tensor;
-  narrow(dim: unknown, start?: unknown, length?: unknown): Tensor {
-    return tensorOf(narrow("Tensor.narrow", this.#view, dim, start, length));
-  }
-
   /**
    * Python's t[i, j], and with slices as text t[i, a:b]: `t.get(i, "a:b")`. Slices share the tensor's memory. Python's
    * t[mask] is `t.get(mask)`, and t[index] `t.get(index)`: copies.
@@ -390,7 +341,8 @@ export class Tensor {
       checkAlone(where, indices);
       assignByTensor(where, this.#view, first.#view, checkOperand(where, "value", value));
     } else {
-      assign(where, selectEach(where, this.#view, indices), value);
+      const part = selectEach(where, this.#view, indices);
+      assignTo(where, part, checkOperand(where, "value", value));
     }
   }
 
@@ -424,50 +376,6 @@ export class Tensor {
   flatten(start?: unknown, end?: unknown): Tensor {
     const shape = flatShape("Tensor.flatten", this.#view.shape, start, end);
     return shape === this.#view.shape ? this : this.reshape(shape);
-  }
-
-  /** Without the dimensions of size 1, or without one of them. */
-  squeeze(dim?: number): Tensor;
-  squeeze(keywords: { dim?: number }): Tensor;
-  squeeze(dim?: unknown): Tensor {
-    return tensorOf(squeeze("Tensor.squeeze", this.#view, dim));
-  }
-
-  /** With one more dimension, of size 1. */
-  unsqueeze(dim: number): Tensor;
-  unsqueeze(keywords: { dim: number }): Tensor;
-  unsqueeze(dim: unknown): Tensor {
-    return tensorOf(unsqueeze("Tensor.unsqueeze", this.#view, dim));
-  }
-
-  /** A matrix with rows and columns exchanged; vectors stay. @throws {RangeError} RuntimeError */
-  t(): Tensor {
-    if (this.ndim > 2) {
-      throw pythonError(
-        "RuntimeError",
-        `Tensor.t: takes a tensor of at most 2 dimensions, got ${this.ndim}; use transpose(...)`,
-      );
-    }
-    return this.T;
-  }
-
-  /** With two dimensions exchanged. */
-  transpose(dim0: number, dim1: number): Tensor;
-  transpose(keywords: { dim0: number; dim1: number }): Tensor;
-  transpose(first: unknown, second?: unknown): Tensor {
-    return tensorOf(transpose("Tensor.transpose", this.#view, first, second));
-  }
-
-  /** With its dimensions in another order. @throws {RangeError} RuntimeError, IndexError */
-  permute(...dims: Sizes<"dims">): Tensor {
-    const [given] = bindSizes("Tensor.permute", "dims", [], dims);
-    return tensorOf(permuteDims("Tensor.permute", this.#view, given));
-  }
-
-  /** Stretched: dimensions of size 1 repeat. -1 keeps a size. @throws {RangeError} RuntimeError */
-  expand(...size: Sizes<"size">): Tensor {
-    const [sizes] = bindSizes("Tensor.expand", "size", [], size);
-    return tensorOf(expand("Tensor.expand", this.#view, sizes));
   }
 
   /** The tensor itself if it is contiguous, else a row-major copy. */
@@ -506,7 +414,7 @@ export class Tensor {
   }
 
   /** Converts to the dtype of another tensor. */
-  type_as(other: Tensor | Other<Tensor>): Tensor {
+  type_as(other: Tensor | { other: Tensor }): Tensor {
     return this.#to(checkTensor("Tensor.type_as", "other", other).dtype);
   }
 
@@ -551,157 +459,7 @@ export class Tensor {
   }
 
   // -------------------------------------------------------------------------------------------
-  // Element by element.
-
-  #unary(name: UnaryName): Tensor {
-    return tensorOf(unary(`Tensor.${name}`, name, this.#view));
-  }
-
-  #binary(name: BinaryName, other: unknown): Tensor {
-    const where = `Tensor.${name}`;
-    return tensorOf(binary(where, name, this.#view, checkOperand(where, "other", other)));
-  }
-
-  /**
-   * exp(t - max) over its sum, along a dimension: the nearest float32, a few ulps from PyTorch's.
-   * @throws {RangeError} RuntimeError for integers, IndexError
-   */
-  softmax(dim: number | { dim: number }): Tensor {
-    return tensorOf(softmax("Tensor.softmax", this.#view, dim));
-  }
-
-  /**
-   * Python's t @ other: the product of matrices or vectors; dimensions before the last two broadcast. float32 is
-   * accumulated in double precision and rounded once.
-   * @throws {RangeError} RuntimeError for dtypes or shapes that do not fit
-   */
-  matmul(other: Tensor | Other<Tensor>): Tensor {
-    const right = checkTensor("Tensor.matmul", "other", other);
-    return tensorOf(matmul("Tensor.matmul", this.#view, right.#view));
-  }
-
-  /**
-   * The elements where a bool tensor is true, and those of `other` elsewhere.
-   * @throws {RangeError} RuntimeError for a condition that is not bool
-   */
-  where(condition: Tensor, other: TensorOrScalar): Tensor;
-  where(keywords: { condition: Tensor; other: TensorOrScalar }): Tensor;
-  where(condition: unknown, other?: unknown): Tensor {
-    return chosen("Tensor.where", condition, this, other);
-  }
-
-  /**
-   * The nearest whole numbers, ties to the even ones. Integers stay.
-   * @throws {RangeError} RuntimeError for `decimals` of integers
-   */
-  round(keywords?: RoundKeywords): Tensor;
-  round(decimals?: unknown): Tensor {
-    if (decimals === undefined) return this.#unary("round");
-    const places = checkInteger("Tensor.round", "decimals", decimals);
-    return tensorOf(roundDecimals("Tensor.round", this.#view, places));
-  }
-
-  /**
-   * Python's t + other; with `alpha`, t + alpha * other.
-   * @throws {RangeError} RuntimeError for a float `alpha` with integers
-   */
-  add(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
-  add(keywords: Other & AddKeywords): Tensor;
-  add(other: unknown, alpha?: unknown): Tensor {
-    return addition("Tensor.add", "add", this, other, alpha);
-  }
-
-  /**
-   * Python's t - other; with `alpha`, t - alpha * other. An integer tensor minus a Python int stays
-   * in its dtype and wraps.
-   */
-  sub(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
-  sub(keywords: Other & AddKeywords): Tensor;
-  sub(other: unknown, alpha?: unknown): Tensor {
-    return addition("Tensor.sub", "sub", this, other, alpha);
-  }
-
-  /** Python's other - t; with `alpha`, other - alpha * t. */
-  rsub(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
-  rsub(keywords: Other & AddKeywords): Tensor;
-  rsub(other: unknown, alpha?: unknown): Tensor {
-    return addition("Tensor.rsub", "sub", other, this, alpha);
-  }
-
-  /**
-   * Python's t / other: true division; integers are divided in float32. With `rounding_mode`, the
-   * quotients are cut off: "trunc" towards zero, "floor" downwards, as Python's t // other.
-   * @throws {RangeError} RuntimeError with `rounding_mode` for integers divided by 0
-   */
-  div(other: TensorOrScalar, keywords?: DivideKeywords): Tensor;
-  div(keywords: Other & DivideKeywords): Tensor;
-  div(other: unknown, mode?: unknown): Tensor {
-    return division("Tensor.div", this, other, mode);
-  }
-
-  /**
-   * Python's number / t, which PyTorch computes as t.reciprocal() * number, rounding twice.
-   * `torch.div(number, t)` rounds once.
-   */
-  rdiv(other: TensorOrScalar | Other): Tensor {
-    if (other instanceof Tensor) return other.div(this);
-    return this.reciprocal().mul(checkScalar("Tensor.rdiv", "other", other));
-  }
-
-  /** Python's t ** exponent. */
-  pow(exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor {
-    const by = checkOperand("Tensor.pow", "exponent", exponent);
-    return tensorOf(powerOf("Tensor.pow", this.#view, by));
-  }
-
-  /**
-   * Limits every element to [min, max]; NaN stays NaN. Either bound may be left out.
-   * @throws {RangeError} RuntimeError without bounds, or if one does not fit in the dtype
-   */
-  clamp(min?: Scalar | null, max?: Scalar | null): Tensor;
-  clamp(keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
-  clamp(least?: unknown, most?: unknown): Tensor {
-    const where = "Tensor.clamp";
-    const min = least === undefined ? undefined : checkScalar(where, "min", least);
-    const max = most === undefined ? undefined : checkScalar(where, "max", most);
-    return tensorOf(clamp(where, this.#view, min, max));
-  }
-
-  /** The same as `clamp`. */
-  clip(min?: Scalar | null, max?: Scalar | null): Tensor;
-  clip(keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
-  clip(min?: unknown, max?: unknown): Tensor {
-    return this.clamp(min as Scalar, max as Scalar);
-  }
-
-  // -------------------------------------------------------------------------------------------
-  // Many elements to one.
-
-  /** The sum of all elements, or along dimensions. Integers give int64. */
-  sum(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): Tensor;
-  sum(keywords: SumKeywords): Tensor;
-  sum(...args: unknown[]): Tensor {
-    const view = viewOf(this.#typed("Tensor.sum", args[2]));
-    const total = sum("Tensor.sum", view, ...reduction("Tensor.sum", this.ndim, args));
-    // A sum of integers is int64, and then what was asked for.
-    return tensorOf(args[2] === undefined ? total : convert(total, view.dtype));
-  }
-
-  /** Converted to a dtype that was given. */
-  #typed(where: string, dtype: unknown): Tensor {
-    return dtype === undefined ? this : this.#to(checkDType(where, dtype));
-  }
-
-  /**
-   * The mean of all elements, or along dimensions.
-   * @throws {RangeError} RuntimeError for integers
-   */
-  mean(dim?: number | readonly number[], keepdim?: boolean | SumKeywords): Tensor;
-  mean(keywords: SumKeywords): Tensor;
-  mean(...args: unknown[]): Tensor {
-    const view = viewOf(this.#typed("Tensor.mean", args[2]));
-    return tensorOf(mean("Tensor.mean", view, ...reduction("Tensor.mean", this.ndim, args)));
-  }
+  // The extremes, whose arguments depend on what is asked for.
 
   /**
    * The largest element, NaN if there is any; along a dimension, the largest ones and where they
@@ -709,7 +467,7 @@ export class Tensor {
    * @throws {RangeError} RuntimeError for no elements, IndexError
    */
   max(): Tensor;
-  max(other: Tensor | Other<Tensor>): Tensor;
+  max(other: Tensor | { other: Tensor }): Tensor;
   max(dim: number, keepdim?: boolean): ValuesAndIndices;
   max(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
   max(...args: unknown[]): Tensor | ValuesAndIndices {
@@ -718,7 +476,7 @@ export class Tensor {
 
   /** The smallest element; otherwise as `max`. */
   min(): Tensor;
-  min(other: Tensor | Other<Tensor>): Tensor;
+  min(other: Tensor | { other: Tensor }): Tensor;
   min(dim: number, keepdim?: boolean): ValuesAndIndices;
   min(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
   min(...args: unknown[]): Tensor | ValuesAndIndices {
@@ -729,187 +487,29 @@ export class Tensor {
     const where = `Tensor.${name}`;
     if (args[0] instanceof Tensor || hasKeyword(args, "other")) {
       const [other] = bindArguments(where, ["other"], args);
-      return this.#binary(name === "max" ? "maximum" : "minimum", other);
+      const pair = name === "max" ? "maximum" : "minimum";
+      return tensorOf(binary(where, pair, this.#view, checkOperand(where, "other", other)));
     }
     if (args.every((one) => one === undefined)) return tensorOf(extreme(where, name, this.#view));
     const [dim, keep] = bindArguments(where, ["dim", "keepdim?"], args);
     const axis = checkAxis(where, dim, this.ndim);
     const keepdim = checkFlag(where, "keepdim", keep);
-    const { values, indices } = extremeAlong(where, name, this.#view, axis, keepdim);
-    const items = { values: tensorOf(values), indices: tensorOf(indices) };
-    return namedTuple(`torch.return_types.${name}`, items) as unknown as ValuesAndIndices;
-  }
-
-  /** The largest elements along a dimension, or of all. */
-  amax(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  amax(keywords: ReduceKeywords): Tensor;
-  amax(...args: unknown[]): Tensor {
-    return this.#extremeOver("Tensor.amax", "max", args);
-  }
-
-  /** The smallest elements along a dimension, or of all. */
-  amin(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  amin(keywords: ReduceKeywords): Tensor;
-  amin(...args: unknown[]): Tensor {
-    return this.#extremeOver("Tensor.amin", "min", args);
-  }
-
-  #extremeOver(where: string, name: ExtremeName, args: readonly unknown[]): Tensor {
-    const [axes, keepdim] = reduction(where, this.ndim, args);
-    if (axes === undefined) return this.#kept(where, this[name](), keepdim);
-    // From the last axis to the first, so that those before keep their numbers.
-    const view = [...axes]
-      .sort((a, b) => b - a)
-      .reduce((part, axis) => extremeAlong(where, name, part, axis, keepdim).values, this.#view);
-    return tensorOf(view);
-  }
-
-  /** Where the largest element is: its place in row-major order, or along a dimension. */
-  argmax(dim?: number, keepdim?: boolean): Tensor;
-  argmax(keywords: { dim?: number; keepdim?: boolean }): Tensor;
-  argmax(...args: unknown[]): Tensor {
-    return this.#argument("argmax", "max", args);
-  }
-
-  /** Where the smallest element is: its place in row-major order, or along a dimension. */
-  argmin(dim?: number, keepdim?: boolean): Tensor;
-  argmin(keywords: { dim?: number; keepdim?: boolean }): Tensor;
-  argmin(...args: unknown[]): Tensor {
-    return this.#argument("argmin", "min", args);
-  }
-
-  /** What all elements came to: with `keepdim`, in a dimension of size 1 for each there was. */
-  #kept(where: string, whole: Tensor, keepdim: unknown): Tensor {
-    return checkFlag(where, "keepdim", keepdim) ? whole.view(this.shape.map(() => 1)) : whole;
-  }
-
-  #argument(method: string, name: ExtremeName, args: readonly unknown[]): Tensor {
-    const where = `Tensor.${method}`;
-    const along =
-      args[0] === undefined ? undefined : (this.#extreme(name, args) as ValuesAndIndices)[1];
-    if (along === undefined && this.numel() === 0) {
-      throw pythonError("IndexError", `${where}: a tensor without elements has no ${name}`);
-    }
-    // PyTorch compares no bools, but does not notice along a dimension that leaves nothing to compare.
-    const isCompared = this.ndim === 0 || along?.numel() !== this.numel();
-    if (this.dtype === dtypes.bool && isCompared) {
-      throw pythonError("RuntimeError", `${where}: does not take a bool tensor; convert with to()`);
-    }
-    if (along !== undefined) return along;
-    const index = BigInt(extremeIndex(name, elements(this.#view)));
-    const whole = tensorOf(rowMajorView(BigInt64Array.of(index), dtypes.int64, []));
-    return this.#kept(where, whole, args[1]);
-  }
-
-  /** Whether all elements, or all along dimensions, are other than 0: bool, or uint8 of uint8. */
-  all(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  all(keywords: ReduceKeywords): Tensor;
-  all(...args: unknown[]): Tensor {
-    return tensorOf(truth("all", this.#view, ...reduction("Tensor.all", this.ndim, args)));
-  }
-
-  /** Whether any element is other than 0, likewise. */
-  any(dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  any(keywords: ReduceKeywords): Tensor;
-  any(...args: unknown[]): Tensor {
-    return tensorOf(truth("any", this.#view, ...reduction("Tensor.any", this.ndim, args)));
-  }
-
-  /**
-   * Whether another tensor has the same shape and the same values, of whatever dtype.
-   *
-   * Source: `torch.equal`.
-   */
-  equal(other: Tensor | Other<Tensor>): boolean;
-  equal(given: unknown): boolean {
-    const other = checkTensor("Tensor.equal", "other", given);
-    if (!sameShape(this.shape, other.shape)) return false;
-    return everyElement(binary("Tensor.equal", "eq", this.#view, viewOf(other)));
-  }
-
-  /**
-   * Whether |t - other| <= atol + rtol * |other| everywhere, of bools as float32.
-   * @throws {RangeError} RuntimeError if the dtypes differ
-   */
-  allclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
-  allclose(other: Tensor, keywords: CloseKeywords): boolean;
-  allclose(keywords: Other<Tensor> & CloseKeywords): boolean;
-  allclose(given: unknown, rtol?: unknown, atol?: unknown, nan?: unknown): boolean {
-    const where = "Tensor.allclose";
-    const other = checkTensor(where, "other", given);
-    return everyElement(isclose(where, this.#view, viewOf(other), rtol, atol, nan));
+    const items = extremeAlong(where, name, this.#view, axis, keepdim);
+    return wrapped({ typeName: `torch.return_types.${name}`, items }) as ValuesAndIndices;
   }
 
   // -------------------------------------------------------------------------------------------
   // In place. Views of the same memory change too.
 
-  #assignResult(where: string, result: Tensor): this {
-    assignResult(where, this.#view, result.#view);
-    return this;
-  }
-
-  /** Python's t += other. */
-  add_(other: TensorOrScalar, keywords?: AddKeywords): this;
-  add_(keywords: Other & AddKeywords): this;
-  add_(other: unknown, alpha?: unknown): this {
-    const where = "Tensor.add_";
-    return this.#assignResult(where, addition(where, "add", this, other, alpha));
-  }
-
-  /** Python's t -= other. */
-  sub_(other: TensorOrScalar, keywords?: AddKeywords): this;
-  sub_(keywords: Other & AddKeywords): this;
-  sub_(other: unknown, alpha?: unknown): this {
-    const where = "Tensor.sub_";
-    return this.#assignResult(where, addition(where, "sub", this, other, alpha));
-  }
-
-  /** Python's t *= other. */
-  mul_(other: TensorOrScalar | Other): this {
-    return this.#assignResult("Tensor.mul_", this.#binary("mul", other));
-  }
-
-  /** Python's t /= other. */
-  div_(other: TensorOrScalar, keywords?: DivideKeywords): this;
-  div_(keywords: Other & DivideKeywords): this;
-  div_(other: unknown, mode?: unknown): this {
-    const where = "Tensor.div_";
-    return this.#assignResult(where, division(where, this, other, mode));
-  }
-
-  /** `abs` in place. */
-  abs_(): this {
-    return this.#assignResult("Tensor.abs_", this.abs());
-  }
-
-  /** `neg` in place. */
-  neg_(): this {
-    return this.#assignResult("Tensor.neg_", this.neg());
-  }
-
-  /** `round` in place. */
-  round_(keywords?: RoundKeywords): this;
-  round_(decimals?: unknown): this {
-    const keywords = { decimals } as RoundKeywords;
-    return this.#assignResult("Tensor.round_", this.round(keywords));
-  }
-
-  /** `clamp` in place. */
-  clamp_(min?: Scalar | null, max?: Scalar | null): this;
-  clamp_(keywords: { min?: Scalar | null; max?: Scalar | null }): this;
-  clamp_(min?: unknown, max?: unknown): this {
-    return this.#assignResult("Tensor.clamp_", this.clamp(min as Scalar, max as Scalar));
-  }
-
   /** Copies another tensor's values into this one, converted and broadcast. */
-  copy_(other: Tensor | Other<Tensor>): this {
+  copy_(other: Tensor | { other: Tensor }): this {
     copyInto("Tensor.copy_", this.#view, checkTensor("Tensor.copy_", "other", other).#view);
     return this;
   }
 
   /** Sets every element. @throws {RangeError} RuntimeError if the dtype cannot hold the value */
   fill_(value: Scalar | { value: Scalar }): this {
-    assign("Tensor.fill_", this.#view, checkScalar("Tensor.fill_", "value", value));
+    assignTo("Tensor.fill_", this.#view, checkScalar("Tensor.fill_", "value", value));
     return this;
   }
 
@@ -927,55 +527,18 @@ export class Tensor {
 
 /** An argument that must be a tensor. @throws {TypeError} */
 export function checkTensor(where: string, argument: string, value: unknown): Tensor {
-  if (value instanceof Tensor) return value;
-  throw pythonError(
-    "TypeError",
-    `${where}: ${argument} must be a tensor (torch.tensor(...) makes one), got ${show(value)}`,
-  );
-}
-
-/** `torch.add` and `sub`, of tensors or numbers. */
-export function addition(
-  where: string,
-  name: "add" | "sub",
-  input: unknown,
-  other: unknown,
-  alpha: unknown = 1,
-): Tensor {
-  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
-  return tensorOf(addScaled(where, name, a, b, checkScalar(where, "alpha", alpha)));
-}
-
-/** `torch.div`, likewise. */
-export function division(where: string, input: unknown, other: unknown, mode?: unknown): Tensor {
-  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
-  if (mode === undefined) return tensorOf(binary(where, "div", a, b));
-  if (mode === "trunc" || mode === "floor") return tensorOf(divideWhole(where, mode, a, b));
-  throw pythonError(
-    typeof mode === "string" ? "RuntimeError" : "TypeError",
-    `${where}: rounding_mode must be "trunc", "floor" or None, got ${show(mode)}`,
-  );
-}
-
-/** `torch.where` with three arguments. */
-export function chosen(where: string, condition: unknown, input: unknown, other: unknown): Tensor {
-  const mask = viewOf(checkTensor(where, "condition", condition));
-  const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
-  return tensorOf(choose(where, mask, a, b));
-}
-
-/** Item assignment of a tensor or a number. @throws {TypeError}; {RangeError} RuntimeError */
-function assign(where: string, target: View, value: unknown): void {
-  assignTo(where, target, isScalar(value) ? value : viewOf(checkTensor(where, "value", value)));
+  checkView(where, argument, value);
+  return value as Tensor;
 }
 
 /** What an operation gives, as Python's value. */
 export function wrapped(result: Result): unknown {
   if (typeof result !== "object") return result;
-  if ("storage" in result) return tensorOf(result);
-  if (!("typeName" in result)) return tuple(...result.map((view) => tensorOf(view)));
-  const items = Object.entries(result.items).map(([name, view]) => [name, tensorOf(view)] as const);
-  return namedTuple(result.typeName, Object.fromEntries(items));
+  if (Array.isArray(result)) return tuple(...(result as View[]).map((view) => tensorOf(view)));
+  if (!Object.hasOwn(result, "typeName")) return tensorOf(result as View);
+  const { typeName, items } = result as NamedViews;
+  const tensors = Object.entries(items).map(([name, view]) => [name, tensorOf(view)] as const);
+  return namedTuple(typeName, Object.fromEntries(tensors));
 }
 
 recognizeTensors((value) => (value instanceof Tensor ? viewOf(value) : undefined));
@@ -993,10 +556,11 @@ for (const [name, operation] of Object.entries(operations)) {
 
 for (const name of IN_PLACE) {
   const own = `${name}_`;
+  const where = `Tensor.${own}`;
   const { [own]: value } = {
-    [own](this: Tensor, ...args: never[]): Tensor {
-      const result = (this[name] as (...args: never[]) => Tensor)(...args);
-      assignResult(`Tensor.${own}`, viewOf(this), viewOf(result));
+    [own](this: Tensor, ...args: unknown[]): Tensor {
+      const view = viewOf(this);
+      assignResult(where, view, runOperation(where, operations[name], view, args) as View);
       return this;
     },
   };
@@ -1014,39 +578,11 @@ export const methods = bindMethods(
   },
 );
 
-// t[i] and t[i] = value. Only what is not found on a tensor or its class is looked up here, so that
-// everything else is as fast as on any object.
-const namesOfTensors = (): string[] => Object.getOwnPropertyNames(Tensor.prototype);
-
-const INDEX = /^-?\d+$/;
-
-function indexOf(key: string | symbol, receiver: unknown): number | undefined {
-  return typeof key === "string" && INDEX.test(key) && receiver instanceof Tensor
-    ? Number(key)
-    : undefined;
-}
-
-Object.setPrototypeOf(
-  Tensor.prototype,
-  new Proxy(
-    {},
-    // Without a prototype that could add traps.
-    Object.assign(Object.create(null), {
-      get(target: object, key: string | symbol, receiver: unknown): unknown {
-        const index = indexOf(key, receiver);
-        if (index === undefined) {
-          const isObject = receiver instanceof Tensor;
-          if (isObject && !(key in target)) refuseUnknown("'Tensor' object", key, namesOfTensors);
-          return Reflect.get(target, key, receiver);
-        }
-        return tensorOf(select("Tensor", viewOf(receiver as Tensor), 0, index));
-      },
-      set(target: object, key: string | symbol, value: unknown, receiver: unknown): boolean {
-        const index = indexOf(key, receiver);
-        if (index === undefined) return Reflect.set(target, key, value, receiver);
-        assign("Tensor", select("Tensor", viewOf(receiver as Tensor), 0, index), value);
-        return true;
-      },
-    }),
-  ),
-);
+defineItems(Tensor.prototype, "Tensor", {
+  isOwn: (receiver) => receiver instanceof Tensor,
+  get: (tensor: Tensor, index) => tensorOf(select("Tensor", viewOf(tensor), 0, index)),
+  set(tensor: Tensor, index, value) {
+    const part = select("Tensor", viewOf(tensor), 0, index);
+    assignTo("Tensor", part, checkOperand("Tensor", "value", value));
+  },
+});

@@ -3,15 +3,68 @@
 import { operations } from "../operations/all.js";
 import type { OperationMethods } from "../operations/methods.js";
 import { bindFunction } from "../python/arguments.js";
+import type { Scalar } from "../tensor/cast.js";
+import type { Bounds, CloseKeywords, ReduceKeywords, RoundKeywords } from "../tensor/keywords.js";
 import { checkTensor, type Tensor, viewOf, wrapped } from "../tensor/tensor.js";
 
-/** Operations that are methods alone, or whose functions also take a number first. */
+/** Operations that are methods alone, or whose functions also take another first argument than a tensor. */
 const METHODS_ALONE = [
-  ...["repeat", "expand_as", "view_as", "reshape_as"],
-  ...["mul", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge"],
+  ...["repeat", "expand", "expand_as", "view_as", "reshape_as", "rsub", "rdiv", "where"],
+  ...["add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge"],
 ] as const;
 
 type FunctionName = Exclude<keyof OperationMethods<Tensor>, (typeof METHODS_ALONE)[number]>;
+
+/** Takes a tensor. */
+export type Unary<Result = Tensor> = (input: Tensor | { input: Tensor }) => Result;
+
+/** Takes a tensor and more, by position or by name. */
+export type OfTensor<Others extends readonly unknown[], Keywords, Result = Tensor> = {
+  (input: Tensor, ...others: Others): Result;
+  (input: Tensor, keywords: Keywords): Result;
+  (keywords: { input: Tensor } & Keywords): Result;
+};
+
+/** Over all values, or along dimensions. */
+type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
+
+/** The place of a value, of all or along a dimension. */
+type Place = OfTensor<[dim?: number, keepdim?: boolean], { dim?: number; keepdim?: boolean }>;
+
+/** Limits. */
+type Clamp = OfTensor<[min?: Scalar | null, max?: Scalar | null], Bounds>;
+
+/** Functions of methods with overloads. */
+interface OverloadedFunctions {
+  softmax: OfTensor<[dim: number], { dim: number }>;
+  matmul: OfTensor<[other: Tensor], { other: Tensor }>;
+  round: OfTensor<[], RoundKeywords>;
+  clamp: Clamp;
+  clip: Clamp;
+  sum: Reduction;
+  mean: Reduction;
+  amax: Reduction;
+  amin: Reduction;
+  argmax: Place;
+  argmin: Place;
+  all: Reduction;
+  any: Reduction;
+  equal: OfTensor<[other: Tensor], { other: Tensor }, boolean>;
+  allclose: OfTensor<
+    [other: Tensor, rtol?: number | CloseKeywords, atol?: number, equal_nan?: boolean],
+    { other: Tensor } & CloseKeywords,
+    boolean
+  >;
+  narrow: OfTensor<
+    [dim: number, start: number, length: number],
+    { dim: number; start: number; length: number }
+  >;
+  squeeze: OfTensor<[dim?: number], { dim?: number }>;
+  unsqueeze: OfTensor<[dim: number], { dim: number }>;
+  t: Unary;
+  transpose: OfTensor<[dim0: number, dim1: number], { dim0: number; dim1: number }>;
+  permute: OfTensor<[dims: readonly number[]], { dims: readonly number[] }>;
+}
 
 /** A method as a function: the tensor comes first, as `input`. */
 type AsFunction<Method> = Method extends (...args: infer Others) => infer Value
@@ -22,8 +75,10 @@ type AsFunction<Method> = Method extends (...args: infer Others) => infer Value
   : never;
 
 /** Functions by name. */
-export type OperationFunctions = {
-  readonly [name in FunctionName]: AsFunction<OperationMethods<Tensor>[name]>;
+export type OperationFunctions = Readonly<OverloadedFunctions> & {
+  readonly [name in Exclude<FunctionName, keyof OverloadedFunctions>]: AsFunction<
+    OperationMethods<Tensor>[name]
+  >;
 };
 
 /** Keywords that have another name in the function than in the method. */

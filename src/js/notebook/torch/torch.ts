@@ -1,6 +1,5 @@
 // The part of torch that the notebooks use, with related helpers.
 
-import { powerOf } from "../operations/elementwise.js";
 import { checkOperand } from "../operations/operation.js";
 import { einsum } from "../operations/products.js";
 import { isin, nonzeroColumns } from "../operations/selection.js";
@@ -14,24 +13,12 @@ import {
 import { moduleOf } from "../python/attributes.js";
 import { type Size, size, tuple } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
-import { type BinaryName, binary } from "../tensor/binary.js";
-import type { Scalar } from "../tensor/cast.js";
 import { checkDType, DType, dtypes, finfo, iinfo } from "../tensor/dtype.js";
-import {
-  type AddKeywords,
-  type CloseKeywords,
-  type DivideKeywords,
-  type ReduceKeywords,
-  type RoundKeywords,
-  signatures,
-} from "../tensor/keywords.js";
+import { signatures } from "../tensor/keywords.js";
 import { linear } from "../tensor/linear.js";
 import { promoteTypes, resultType } from "../tensor/promotion.js";
 import {
-  addition,
   checkTensor,
-  chosen,
-  division,
   methods,
   Tensor,
   type TensorOrScalar,
@@ -39,6 +26,7 @@ import {
   type ValuesAndIndices,
   viewOf,
 } from "../tensor/tensor.js";
+import { choose } from "../tensor/where.js";
 import {
   arange,
   checkSizes,
@@ -62,7 +50,8 @@ import {
 import { cross_entropy, l1_loss, mse_loss, one_hot, pad } from "./functional.js";
 import { cat, hstack, stack, vstack } from "./joins.js";
 import { quantization } from "./observers.js";
-import { operationFunctions } from "./operation-functions.js";
+import { type OfTensor, operationFunctions, type Unary } from "./operation-functions.js";
+import { operators } from "./operators.js";
 import {
   QuantizedTensor,
   qdtypes,
@@ -99,48 +88,6 @@ function takes<Call extends (...args: never[]) => unknown>(
 ): Call {
   return bindFunction(`torch.${name}`, parameters, work) as unknown as Call;
 }
-
-/** Takes a tensor. */
-type Unary<Result = Tensor> = (input: Tensor | { input: Tensor }) => Result;
-
-/** Takes a tensor and more, by position or by name. */
-type OfTensor<Others extends readonly unknown[], Keywords, Result = Tensor> = {
-  (input: Tensor, ...others: Others): Result;
-  (input: Tensor, keywords: Keywords): Result;
-  (keywords: { input: Tensor } & Keywords): Result;
-};
-
-/** Takes two operands. */
-type Binary = {
-  (input: TensorOrScalar, other: TensorOrScalar | { other: TensorOrScalar }): Tensor;
-  (keywords: { input: TensorOrScalar; other: TensorOrScalar }): Tensor;
-};
-
-/** Takes two operands and keywords. */
-type BinaryWith<Keywords> = {
-  (input: TensorOrScalar, other: TensorOrScalar, keywords?: Keywords): Tensor;
-  (input: TensorOrScalar, keywords: { other: TensorOrScalar } & Keywords): Tensor;
-  (keywords: { input: TensorOrScalar; other: TensorOrScalar } & Keywords): Tensor;
-};
-
-function operation(name: BinaryName): Binary {
-  const where = `torch.${name}`;
-  return bindFunction(where, ["input", "other"], (input, other) => {
-    const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
-    return tensorOf(binary(where, name, a, b));
-  }) as Binary;
-}
-
-function sumOrDifference(name: "add" | "sub"): BinaryWith<AddKeywords> {
-  const where = `torch.${name}`;
-  return bindFunction(where, ["input", ...signatures[name]], (a, b, alpha) =>
-    addition(where, name, a, b, alpha),
-  ) as BinaryWith<AddKeywords>;
-}
-
-const div = bindFunction("torch.div", ["input", ...signatures.div], (a, b, mode) =>
-  division("torch.div", a, b, mode),
-) as BinaryWith<DivideKeywords>;
 
 /** `torch.max` and `torch.min`: of all values, of two tensors, or along a dimension. */
 type Extreme = {
@@ -209,11 +156,15 @@ function whereFunction(
   other?: unknown,
 ): Tensor | readonly Tensor[] {
   const where = "torch.where";
-  if (input !== undefined && other !== undefined) return chosen(where, condition, input, other);
+  const mask = viewOf(checkTensor(where, "condition", condition));
+  if (input !== undefined && other !== undefined) {
+    const [a, b] = [checkOperand(where, "input", input), checkOperand(where, "other", other)];
+    return tensorOf(choose(where, mask, a, b));
+  }
   if (input !== undefined || other !== undefined) {
     throw pythonError("TypeError", `${where}: takes a condition alone, or with input and other`);
   }
-  const columns = nonzeroColumns(viewOf(checkTensor(where, "condition", condition)));
+  const columns = nonzeroColumns(mask);
   return tuple(...columns.map((column) => tensorOf(column)));
 }
 
@@ -330,6 +281,7 @@ export const torch = moduleOf(
     meshgrid,
 
     ...operationFunctions,
+    ...operators,
     einsum: einsumFunction,
     isin: takes<(elements: Tensor, test_elements: Tensor | number) => Tensor>(
       "isin",
@@ -345,51 +297,9 @@ export const torch = moduleOf(
       (sorted, input, right) => operationFunctions.bucketize(input, sorted, { right }),
     ),
 
-    softmax: asFunction<Softmax>("softmax"),
-    matmul: asFunction<OfTensor<[other: Tensor], { other: Tensor }>>("matmul"),
     where: bindFunction("torch.where", ["condition", "input?", "other?"], whereFunction) as Where,
-    round: asFunction<OfTensor<[], RoundKeywords>>("round"),
-    clamp: asFunction<Clamp>("clamp"),
-    clip: asFunction<Clamp>("clip"),
-    pow: takes<Power>("pow", ["input", "exponent"], (input, exponent) => {
-      const [base, by] = [
-        checkOperand("torch.pow", "input", input),
-        checkOperand("torch.pow", "exponent", exponent),
-      ];
-      return tensorOf(powerOf("torch.pow", base, by));
-    }),
-    floor_divide: takes<Binary>("floor_divide", ["input", "other"], (a, b) =>
-      division("torch.floor_divide", a, b, "floor"),
-    ),
-    add: sumOrDifference("add"),
-    sub: sumOrDifference("sub"),
-    mul: operation("mul"),
-    multiply: operation("mul"),
-    subtract: sumOrDifference("sub"),
-    div,
-    divide: div,
-    true_divide: operation("div"),
-    maximum: operation("maximum"),
-    minimum: operation("minimum"),
-    eq: operation("eq"),
-    ne: operation("ne"),
-    lt: operation("lt"),
-    le: operation("le"),
-    gt: operation("gt"),
-    ge: operation("ge"),
-
-    sum: asFunction<Reduction>("sum"),
-    mean: asFunction<Reduction>("mean"),
     max: extremeFunction("max"),
     min: extremeFunction("min"),
-    amax: asFunction<Reduction>("amax"),
-    amin: asFunction<Reduction>("amin"),
-    argmax: asFunction<Place>("argmax"),
-    argmin: asFunction<Place>("argmin"),
-    all: asFunction<Reduction>("all"),
-    any: asFunction<Reduction>("any"),
-    equal: asFunction<OfTensor<[other: Tensor], { other: Tensor }, boolean>>("equal"),
-    allclose: asFunction<Close>("allclose"),
     reshape: takes<OfTensor<[shape: readonly number[]], { shape: readonly number[] }>>(
       "reshape",
       ["input", "shape"],
@@ -397,28 +307,8 @@ export const torch = moduleOf(
     ),
     flatten:
       asFunction<OfTensor<[start_dim?: number, end_dim?: number], FlattenKeywords>>("flatten"),
-    squeeze: asFunction<OfTensor<[dim?: number], { dim?: number }>>("squeeze"),
-    unsqueeze: asFunction<OfTensor<[dim: number], { dim: number }>>("unsqueeze"),
-    transpose:
-      asFunction<OfTensor<[dim0: number, dim1: number], { dim0: number; dim1: number }>>(
-        "transpose",
-      ),
-
-    permute: takes<OfTensor<[dims: readonly number[]], { dims: readonly number[] }>>(
-      "permute",
-      ["input", "dims"],
-      (input, dims) => checkTensor("torch.permute", "input", input).permute(dims),
-    ),
-    t: asFunction<Unary>("t"),
     select:
       asFunction<OfTensor<[dim: number, index: number], { dim: number; index: number }>>("select"),
-    narrow:
-      asFunction<
-        OfTensor<
-          [dim: number, start: number, length: number],
-          { dim: number; start: number; length: number }
-        >
-      >("narrow"),
     numel: asFunction<Unary<number>>("numel"),
     clone: asFunction<Unary>("clone"),
 
@@ -428,7 +318,7 @@ export const torch = moduleOf(
         relu: operationFunctions.relu,
         sigmoid: operationFunctions.sigmoid,
         tanh: operationFunctions.tanh,
-        softmax: asFunction<Softmax>("softmax"),
+        softmax: operationFunctions.softmax,
         log_softmax: operationFunctions.log_softmax,
         mse_loss,
         l1_loss,
@@ -449,21 +339,6 @@ export const torch = moduleOf(
   "torch",
 );
 
-/** `torch.sum`, `mean`, `all` and `any`: over all values, or along dimensions. */
-type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
-
-/** `torch.clamp`. */
-type Clamp = OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>;
-
-/** `torch.pow`. */
-type Power = {
-  (input: TensorOrScalar, exponent: TensorOrScalar | { exponent: TensorOrScalar }): Tensor;
-  (keywords: { input: TensorOrScalar; exponent: TensorOrScalar }): Tensor;
-};
-
-/** `torch.argmax` and `argmin`. */
-type Place = OfTensor<[dim?: number, keepdim?: boolean], { dim?: number; keepdim?: boolean }>;
-
 /** `torch.searchsorted`, of one dimension. */
 type Searchsorted = (
   sorted_sequence: Tensor,
@@ -471,30 +346,12 @@ type Searchsorted = (
   keywords?: { right?: boolean },
 ) => Tensor;
 
-/** `torch.softmax`. */
-type Softmax = OfTensor<[dim: number], { dim: number }>;
-
 /** `torch.where`. */
 type Where = {
   (condition: Tensor): readonly Tensor[];
   (condition: Tensor, input: TensorOrScalar, other: TensorOrScalar): Tensor;
   (keywords: { condition: Tensor; input: TensorOrScalar; other: TensorOrScalar }): Tensor;
 };
-
-/** `torch.allclose`. */
-type Close = OfTensor<
-  [other: Tensor, rtol?: number | CloseKeywords, atol?: number, equal_nan?: boolean],
-  { other: Tensor } & CloseKeywords,
-  boolean
->;
-
-/** Keywords of `torch.clamp`. */
-interface ClampKeywords {
-  /** The lower bound. */
-  min?: Scalar | null;
-  /** The upper bound. */
-  max?: Scalar | null;
-}
 
 /** Keywords of `torch.flatten`. */
 interface FlattenKeywords {
