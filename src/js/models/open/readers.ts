@@ -133,7 +133,8 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const held = new Set(saved.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
   const { findCheckpointWeights } = await loadModule(where, import("../stored/checkpoints.js"));
-  const found = await findCheckpointWeights(others, readBeside, read.metadata, budget);
+  const { metadata, index } = read;
+  const found = await findCheckpointWeights(others, readBeside, metadata, budget, index);
   const weights = [...saved, ...found];
   return { ...read, metadata: () => read.metadata, weights };
 }
@@ -147,7 +148,7 @@ async function readOneFile({ file, fileName, budget }: Files) {
     index: undefined,
     indexMetadata: undefined,
   } as const;
-  return { metadata, tensors, document };
+  return { metadata, tensors, document, index: undefined };
 }
 
 /** The tensors of all shards of an index. */
@@ -174,5 +175,5 @@ async function readShards({ file, fileName, openBeside, budget }: Files) {
   });
   const index = fileName ?? "model.safetensors.index.json";
   const document = { format: "safetensors", shards, index, indexMetadata } as const;
-  return { metadata, tensors, document };
+  return { metadata, tensors, document, index: { files, weightMap } };
 }

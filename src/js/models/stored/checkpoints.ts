@@ -2,6 +2,7 @@
 // bitsandbytes; and those whose quantization is unknown.
 
 import { OptionsRecord, recordOf } from "../../base/fields.js";
+import { show } from "../../base/format-value.js";
 import type { Budget } from "../../formats/budget.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { readJson } from "../../formats/json.js";
@@ -14,14 +15,17 @@ import {
 } from "../../formats/layouts/checkpoints/config.js";
 import {
   floatBlockOf,
+  hasTiles,
   isFloatLayout,
   matrixOf,
   scaleBlockOf,
   scaleRowsOf,
   scaleShapeOf,
+  tileInputs,
   withBlock,
 } from "../../formats/layouts/checkpoints/floats.js";
 import { markedRules, markerIn } from "../../formats/layouts/checkpoints/markers.js";
+import { isCodes } from "../../formats/layouts/checkpoints/neighbours.js";
 import {
   findQuantizedWeights,
   type QuantizedWeight,
@@ -40,6 +44,7 @@ import { sizeOf } from "../../tensor/shape.js";
 import { blocksOf, rowsOfBytes } from "./bitsandbytes.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
 import { readSmall } from "./small-parts.js";
+import { type ShardIndex, unlistedOf } from "./unlisted.js";
 import { notExpressible, type StoredWeight, unknownWeight, type Window } from "./weight.js";
 
 type ReadBeside = (path: string) => Promise<Uint8Array | undefined>;
@@ -130,6 +135,10 @@ function haveHalfColumns(
 
 const NO_TENSOR = { dtype: "int8", shape: [] } as unknown as FileTensor;
 
+/** Why scales of groups are not read, where those of a weight have the lengths of whole tiles. */
+const tilesOf = (scale: string): string =>
+  `scales that may be in tiles of 128 rows and 4 groups, as ${show(scale)} is padded to them`;
+
 /** Text about the quantization of each module in a file's metadata, as ComfyUI has it. */
 const METADATA_KEY = "_quantization_metadata";
 
@@ -144,6 +153,7 @@ function markersIn(metadata: ReadonlyMap<string, unknown>, budget: Budget): Map<
 /**
  * Finds the quantized weights of a checkpoint, and the tensors that look like parts of such weights and are of no layout.
  * @param budget  bounds the memory of configurations and markers
+ * @param index  which file of an index has each tensor, and what else is in these files
  * @throws {RangeError} `ZP_INVALID_FILE` if the configuration beside it cannot be read
  */
 export async function findCheckpointWeights(
@@ -151,6 +161,7 @@ export async function findCheckpointWeights(
   readBeside: ReadBeside,
   metadata: ReadonlyMap<string, unknown>,
   budget: Budget,
+  index?: ShardIndex,
 ): Promise<StoredWeight[]> {
   const isPlain = [...files.values()].every(({ dtype }) => ORDINARY.includes(dtype));
   if (isPlain && findUnclaimed(budget, files, [], undefined, new Map()).reasons.size === 0)
@@ -169,6 +180,10 @@ export async function findCheckpointWeights(
   const markers = markersIn(metadata, budget);
   const unreadable = new Map<string, readonly string[]>();
   const noted = new Map<string, readonly string[]>();
+  const tiled = found.find(
+    ({ layout, parts }) =>
+      isFloatLayout(layout) && parts.marker === undefined && hasTiles(layout, infoOf(parts, files)),
+  );
   const plain = config === undefined ? found.filter(({ layout }) => layout === "int8") : [];
   const isHalved = haveHalfColumns(plain, files);
   const claims: { readonly parts: readonly string[]; readonly weight: StoredWeight }[] = [];
@@ -197,10 +212,13 @@ export async function findCheckpointWeights(
         : lengthsIn(part(parts.shape), small.get(part(parts.shape)));
     const hasMarker = parts.marker !== undefined || markers.has(module);
     if (layout === "mlx" && config === undefined) noted.set(parts.packed, MLX_FORMS);
+    const isTiled =
+      tiled !== undefined && !hasMarker && isFloatLayout(layout) && tileInputs(info) !== undefined;
+    if (isTiled) noted.set(parts.codes, [tilesOf(tiled.parts.scale)]);
     const isHalf = isHalved && layout === "int8" && !hasMarker;
     if (isHalf) noted.set(parts.codes, INT8_BITS);
     claim(parts, () => {
-      if (isHalf) return undefined;
+      if (isHalf || isTiled) return undefined;
       const ruled = hasMarker ? markedRules(own, layout, info, config ?? NO_CONFIG) : config;
       if (hasMarker && ruled === undefined) return undefined;
       return storedOf(weight, files, ruled, given);
@@ -214,7 +232,23 @@ export async function findCheckpointWeights(
       unreadable.set(name, [METADATA_KEY]);
     }
   }
-  const { reasons, companions, dropped } = findUnclaimed(budget, files, claims, config, unreadable);
+  const unclaimed = findUnclaimed(budget, files, claims, config, unreadable);
+  const { companions } = unclaimed;
+  const reasons = new Map(unclaimed.reasons);
+  const dropped = new Set(unclaimed.dropped);
+  // Loaders take all that is in a file: codes whose scale or zero point the index alone leaves out are no values without it.
+  const unlisted = unlistedOf(index);
+  if (unlisted.size > 0) {
+    const all = new Map([...unlisted, ...files]);
+    for (const [name, why] of findUnclaimed(budget, all, claims, config, unreadable).reasons) {
+      const left = why
+        .filter((each) => unlisted.has(each))
+        .map((each) => `${show(each)}, which the index leaves out`);
+      if (left.length > 0 && files.has(name) && isCodes(part(name).dtype))
+        reasons.set(name, [...(reasons.get(name) ?? []), ...left]);
+    }
+    for (const each of claims) if (reasons.has(each.parts[0])) dropped.add(each);
+  }
   const beside = [...companions];
   return [
     ...claims.filter((each) => !dropped.has(each)).map(({ weight }) => weight),

@@ -40,6 +40,8 @@ export interface QuantizationConfig {
   readonly isOldPacking: boolean;
   /** Blocks of rows and columns that share a scale. */
   readonly blocks: readonly ScaleBlock[];
+  /** GPTQ: whether codes have the zero point in the middle. */
+  readonly isSymmetric: boolean;
   /** Whether weights have zero points, where the configuration says so for all of them. */
   readonly hasZeroPoints: boolean | undefined;
   /** Whether weights have the group of each input in a tensor of their own, where the configuration says so. */
@@ -226,6 +228,8 @@ function refusalOf(
   if (method === undefined && unknown !== undefined) return `mode ${JSON.stringify(unknown)}`;
   for (const version of method === "awq" ? [text("version"), format ?? ""] : [])
     if (!/^(gemm)?$/i.test(version)) return `awq of version ${version}`;
+  for (const key of ["transform_config", "hadamard_config", "rotation_config"])
+    if (turnsInputs(given[key])) return `${key}: engines turn the inputs of these weights, too`;
   if (given.is_marlin_format === true) return "gptq of format marlin";
   const packing = packingFormatOf(given);
   if (isAutoRound(method) && !/llm_compressor|compressed|fp8/.test(packing))
@@ -236,6 +240,23 @@ function refusalOf(
   return bits.some((each) => ![2, 3, 4, 8].includes(each))
     ? `gptq of ${bits.join(", ")} bits`
     : undefined;
+}
+
+/**
+ * Whether engines rotate inputs or outputs of a module where it runs, so that its weight alone is none of the model's.
+ * Rotations of weights alone, in the places "weight_input" and "weight_output", cancel each other.
+ * Source: compressed-tensors 0.12, TransformArgs.is_online.
+ */
+function turnsInputs(transform: unknown): boolean {
+  if (!isObject(transform) || Object.keys(transform).length === 0) return false;
+  if (!isObject(transform.config_groups)) return true;
+  return Object.values(transform.config_groups).some((scheme) => {
+    const { apply } = Object(scheme) as Record<string, unknown>;
+    return !(
+      Array.isArray(apply) &&
+      apply.every((each) => /^weight_(in|out)put$/.test(String(Object(each).location)))
+    );
+  });
 }
 
 /** Whether a configuration has codes of fewer than 8 bits, in no format that has a byte for each. */
@@ -328,6 +349,7 @@ export function describeQuantization(config: unknown): QuantizationConfig | unde
     },
     tiles: undefined,
     isIgnored: ignored.test,
+    isSymmetric: given.sym === true,
     hasZeroPoints: typeof symmetric === "boolean" ? !symmetric : undefined,
     hasGroupIndex:
       (isGptq && given.desc_act === true && groupSize !== -1) || actorder === "group" || undefined,
@@ -354,5 +376,5 @@ export const NO_CONFIG: QuantizationConfig = {
   ...{ bits: [], groupSize: undefined, modules: new Map(), dynamic: [], isIgnored: () => false },
   ...{ checkpointFormat: undefined, method: undefined, isOldPacking: false, blocks: [] },
   ...{ hasZeroPoints: undefined, hasGroupIndex: undefined, refused: undefined, tiles: undefined },
-  hasNarrowCodes: false,
+  ...{ hasNarrowCodes: false, isSymmetric: false },
 };

@@ -160,6 +160,31 @@ export function floatBlockOf(
   return isGroup(32) || isBlocks ? block : undefined;
 }
 
+/** Inputs of a group whose scales kernels for tensor cores take in tiles; undefined for other scales. */
+export function tileInputs({
+  codes,
+  scale,
+}: Readonly<Record<string, TensorInfo>>): number | undefined {
+  if (codes.shape.length < 2 || scale.shape.length === 0) return undefined;
+  if (scale.dtype === "float8_e4m3fn") return 16;
+  return scale.dtype === "uint8" || scale.dtype === "float8_e8m0fnu" ? 32 : undefined;
+}
+
+/** Whether the lengths of scales are those of whole tiles, in two axes or flat, and not those of rows and groups. */
+export function hasTiles(layout: FloatLayout, info: Readonly<Record<string, TensorInfo>>): boolean {
+  const inputs = tileInputs(info);
+  if (inputs === undefined) return false;
+  const shape = floatShape(layout, info.codes.shape);
+  const [rows, columns] = shape.slice(-2);
+  const groups = Math.ceil(columns / inputs);
+  const padded = tiledSize(rows, groups);
+  const count = shapeSize(shape.slice(0, -2));
+  const own = info.scale.shape;
+  return own.length === 1
+    ? own[0] === count * shapeSize(padded)
+    : String(own.slice(-2)) === String(padded) && String(padded) !== String([rows, groups]);
+}
+
 const shapeSize = (shape: readonly number[]): number =>
   shape.reduce((size, length) => size * length, 1);
 

@@ -102,6 +102,8 @@ export function unpackTransposed(
   }
   const mask = 2 ** bits - 1;
   const step = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" ? 1 : 0;
+  // Writers that are newer than the format's name, GPTQModel 5 among them, store the zero point of symmetric codes as it is.
+  const middle = config?.isSymmetric ? 2 ** (bits - 1) : undefined;
   const codes =
     layout === "awq"
       ? unpackAwq(words(packed))
@@ -122,7 +124,7 @@ export function unpackTransposed(
     granularity: "group",
     scale: floats(scale),
     scaleShape: scale.shape,
-    zeroPoint: Int32Array.from(zeros, (zero) => (zero + step) & mask),
+    zeroPoint: Int32Array.from(zeros, (zero) => (zero === middle ? zero : (zero + step) & mask)),
     ...groupIndexOf(groupIndex, inputs, groups),
     valueDtype: valueDtype(scale),
   };

@@ -48,6 +48,13 @@ const MOST_OF_LAYER = 16;
 const CERTAIN =
   /^(weight_(scale|zero|absmax|quant|codebook|packed)\w*|scale_weight|comfy_quant|scb|per_channel_scale|weights_scaling_factor)$/i;
 
+/** Names of scales of a module's inputs: a module that has one has quantized weights. */
+const isOfInputs = (name: string): boolean =>
+  /^((input|act|activation)_(global_)?scale|scale_input|qscale_act)$/.test(splitName(name)[1]);
+
+/** Names of whole numbers that are no codes. */
+const NUMBERS = /bias$|mask|ids$|index|indices|position|token|table|vocab/i;
+
 /** Names of scales that have no other meaning beside a tensor of float8. */
 const SCALES = /^(scale|scales|scale_inv|weight_scale|absmax)$/i;
 
@@ -170,12 +177,16 @@ export function findUnclaimed(
     if (!isWide || !isCodes(dtype)) return undefined;
     if (INNER_CODE_NAMES.test(own)) return "codes without their scales";
     if (config?.refused !== undefined) return config.refused;
-    if (/^(q_)?weight$/.test(own) && INTEGERS.includes(dtype)) return "codes without scales";
+    if (/^(q_)?weight$|_proj$/.test(own) && INTEGERS.includes(dtype)) return "codes without scales";
     const isScaled = FLOATS8.includes(dtype) && own === "weight";
     if (isScaled && fileMarkers.length > 0) return `the marker ${fileMarkers[0]}`;
+    const ofInputs = isScaled ? neighbours.beside(name).find(isOfInputs) : undefined;
+    if (ofInputs !== undefined) return `no scale, which its inputs have: ${ofInputs}`;
     if (isScaled && hasScaledFloats) return "no scale, which others of this file have";
     const { method, isIgnored } = config ?? {};
-    if (method !== undefined && SMALL_FLOATS.includes(dtype) && isIgnored?.(module) !== true) {
+    const isOfMethod = method !== undefined && isIgnored?.(module) !== true;
+    const isByte = (dtype === "int8" || dtype === "uint8") && !NUMBERS.test(own);
+    if (isOfMethod && (SMALL_FLOATS.includes(dtype) || isByte)) {
       return `no scale, in a model of quant_method ${method}`;
     }
     return undefined;
