@@ -177,5 +177,7 @@ describe("zero points of symmetric GPTQ", () => {
     assert.equal(await read(0x88888888, { ...own, sym: true }), 1);
     assert.equal(await read(0x88888888, { ...own, sym: false }), 0);
     assert.equal(await read(0x88888888, { sym: true, checkpoint_format: "gptq_v2" }), 1);
+    // Zero points that differ are not those of symmetric codes.
+    assert.equal(await read(0x78787878, { ...own, sym: true }), 0);
   });
 });

@@ -101,9 +101,6 @@ export function unpackTransposed(
     throw misfit(scale, `scales of groups of ${inputs} inputs`, textOf(scale.shape));
   }
   const mask = 2 ** bits - 1;
-  const step = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" ? 1 : 0;
-  // Writers that are newer than the format's name, GPTQModel 5 among them, store the zero point of symmetric codes as it is.
-  const middle = config?.isSymmetric ? 2 ** (bits - 1) : undefined;
   const codes =
     layout === "awq"
       ? unpackAwq(words(packed))
@@ -116,6 +113,11 @@ export function unpackTransposed(
     layout === "awq"
       ? unpackAwq(words(zeroPoint))
       : unpackDense(words(zeroPoint), groups, outputs, bits);
+  // Writers that are newer than the format's name, GPTQModel 5 among them, store zero points as they are. It shows where
+  // codes are symmetric.
+  const middle = 2 ** (bits - 1);
+  const isAsStored = config?.isSymmetric && zeros.every((zero) => zero === middle);
+  const isOld = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" && !isAsStored;
   return {
     codes,
     shape: [inputs, outputs],
@@ -124,7 +126,7 @@ export function unpackTransposed(
     granularity: "group",
     scale: floats(scale),
     scaleShape: scale.shape,
-    zeroPoint: Int32Array.from(zeros, (zero) => (zero === middle ? zero : (zero + step) & mask)),
+    zeroPoint: Int32Array.from(zeros, (zero) => (zero + (isOld ? 1 : 0)) & mask),
     ...groupIndexOf(groupIndex, inputs, groups),
     valueDtype: valueDtype(scale),
   };
