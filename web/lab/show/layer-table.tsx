@@ -27,12 +27,10 @@ const isTouched = matchMedia("(pointer: coarse)");
 /** Height of a row in pixels: --row in layer-table.css, and on a narrow screen --name-line above it. */
 const rowHeight = () => (isTouched.matches ? 44 : 34) + (isNarrow.matches ? 28 : 0);
 
-/** Whether the figures of a layer are estimates of the errors of outputs, of which the planned one has three marks. */
+/** Whether the figures of a layer are errors of outputs, of which the planned one has two marks, and an estimate three. */
 function hasManyMarks({ rows }: Layer) {
   const row = rows.values().next().value;
-  if (!row) return false;
-  const field = fieldOf(row, "sqnr");
-  return field !== "sqnr" && isEstimated(row, field);
+  return row !== undefined && fieldOf(row, "sqnr") !== "sqnr";
 }
 
 /** The layers whose names contain a text, in order. @param sort  a column, with - in front for descending */
@@ -127,7 +125,7 @@ export class LayerTable extends Component<Props> {
   override render({ layers, shown, schemes, metric }: Props) {
     this.#at.row = Math.min(this.#at.row, Math.max(0, shown.length - 1));
     this.#virtualizer.setOptions({ ...this.#virtualizer.options, count: shown.length });
-    // Decibels are the shortest texts, but with three marks only if these are above them.
+    // Decibels are the shortest texts, but with several marks only if these are above them.
     const isShort = metric === "sqnr";
     const marks = isShort && layers.some(hasManyMarks) ? "has-many-marks" : "";
     const letters = layers.map(({ shape }) => shapeText(shape).length);
