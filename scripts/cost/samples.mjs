@@ -1,5 +1,5 @@
 // The samples of the page's lab: the network of notebook 6 as safetensors and ONNX, and a network of 25 layers as GGUF and
-// ONNX, with digits that were held out from its training.
+// ONNX, with digits that were held out from its training, and with inputs of its layers.
 
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { layoutSafetensors, writeSafetensors } from "../../dist/formats/safetens
 import { root, step } from "../process/run.mjs";
 import { PIXELS, readDigits, splitDigits } from "./digits.mjs";
 import { loadModel, modelFile } from "./model.mjs";
-import { LAYERS, rowOf, SIDE, STATE, statesOf, trainDeep } from "./train-deep.mjs";
+import { inputsOf, LAYERS, rowOf, SIDE, STATE, statesOf, trainDeep } from "./train-deep.mjs";
 
 const folder = join(root, "build", "cost");
 const NAMES = [
@@ -22,10 +22,13 @@ const NAMES = [
   "digits-deep.gguf",
   "digits-deep.onnx",
   "digits-deep.npz",
+  "digits-deep-layers.npz",
 ];
 
 /** Every second of the digits that are held out: 1,000. */
 const SHOWN_EVERY = 2;
+/** Digits of the calibration of which the inputs of layers are recorded. */
+const RECORDED = 16;
 
 const tensor = (name, dtype, shape, data) => ({
   ...{ name, shape: [...shape], dtype, byteLength: data.byteLength },
@@ -121,7 +124,7 @@ function deepNodes(layers) {
 }
 
 /** Names as llama.cpp has them, because the mixes of GGUF go by names. */
-const deepName = (layer) => (layer < LAYERS ? `blk.${layer}.ffn_down` : "output");
+export const deepName = (layer) => (layer < LAYERS ? `blk.${layer}.ffn_down` : "output");
 
 /** The gains of the inputs of a layer. */
 export const gainName = (name) => name.replace("ffn_down", "ffn_norm.weight");
@@ -151,6 +154,26 @@ function shownDigits({ codes, labels }) {
   ];
 }
 
+/** The network's layers with their names. */
+export const named = (layers) => layers.map((layer, i) => ({ name: deepName(i), ...layer }));
+
+/** The network as GGUF. @param layers  of named */
+export const ggufOf = (layers) => collect(writeGGUF(layoutGGUF(tensorsOf(layers), deepMetadata)));
+
+/** Inputs of the layers for a few digits, by the names of the weights. @param layers  of named */
+export async function layerInputs(layers, { codes }) {
+  const inputs = inputsOf(layers, statesOf(codes.subarray(0, RECORDED * PIXELS)));
+  const arrays = layers.map(({ name }, i) =>
+    tensor(
+      `${name}.weight`,
+      "float16",
+      [RECORDED, STATE],
+      Uint16Array.from(inputs[i], float16Bits),
+    ),
+  );
+  return await collect(writeNpz(arrays, { compressed: true }));
+}
+
 /** Writes the samples, unless they are newer than the network and the scripts. */
 export async function makeSamples() {
   const { layers } = await loadModel();
@@ -167,14 +190,15 @@ export async function makeSamples() {
     ...{ name: `fc${i + 1}`, weight: weight.data, bias: bias.data },
   }));
   await step("Training a network of 25 layers", async () => {
-    const { training, heldOut } = splitDigits(readDigits());
-    const deep = trainDeep(training).map((layer, i) => ({ name: deepName(i), ...layer }));
+    const { training, heldOut, calibration } = splitDigits(readDigits());
+    const deep = named(trainDeep(training));
     const contents = [
       writeSafetensors(layoutSafetensors(tensorsOf(shallow), new Map([["format", "pt"]]))),
       bytesOfParts(onnxParts(shallow, PIXELS, shallowNodes())),
-      writeGGUF(layoutGGUF(tensorsOf(deep), deepMetadata)),
+      [await ggufOf(deep)],
       bytesOfParts(onnxParts(deep, STATE, deepNodes(deep))),
       writeNpz(shownDigits(heldOut), { compressed: true }),
+      [await layerInputs(deep, calibration)],
     ];
     for (const [i, name] of NAMES.entries()) {
       writeFileSync(join(folder, name), await collect(contents[i]));

@@ -52,8 +52,8 @@ export function statesOf(codes) {
  * @param {import("./digits.mjs").Digits} digits
  * @returns {DeepLayer[]}  24 with a weight of shape [16, 256], and one of shape [10, 256]
  */
-export function trainDeep({ codes, labels }) {
-  const random = createRandom(SEED);
+export function trainDeep({ codes, labels }, seed = SEED) {
+  const random = createRandom(seed);
   const states = statesOf(codes);
   const layers = Array.from({ length: LAYERS + 1 }, (_, i) => {
     const outputs = i < LAYERS ? SIDE : DIGITS;
@@ -119,6 +119,20 @@ function forward(layers, image) {
     for (let row = 0; row < SIDE; row++) if (sum[row] > 0) state[first + row] += sum[row];
   });
   return { reads, sums };
+}
+
+/**
+ * What the weight of each layer is multiplied with, gains included.
+ * @param {DeepLayer[]} layers
+ * @param {Float64Array[]} images
+ * @returns {Float32Array[]}  [images, 256] for each layer
+ */
+export function inputsOf(layers, images) {
+  const reads = images.map((image) => forward(layers, image).reads);
+  return layers.map(({ gain }, i) => {
+    const rows = reads.flatMap((read) => [...read[i]]);
+    return Float32Array.from(rows, (value, at) => value * (gain?.[at % STATE] ?? 1));
+  });
 }
 
 /** Adds the gradient of cross-entropy of one image to the batch's. */

@@ -276,7 +276,7 @@ export class Lab {
       return;
     }
     this.announce(`${header.name} is open: ${nounText(header.tensors.length, "tensor")}.`);
-    if (inputs.length > 0) await this.inputs.add(inputs);
+    if (inputs.length > 0) await this.inputs.take(inputs);
     if (other) await this.comparison.compare(other);
     else if (beside) await this.#compareWith(beside);
     if (isLast()) await this.analyze();

@@ -5,6 +5,7 @@ import safetensors from "../../build/cost/digits.safetensors?url";
 import deepGguf from "../../build/cost/digits-deep.gguf?url";
 import deepInputs from "../../build/cost/digits-deep.npz?url";
 import deepOnnx from "../../build/cost/digits-deep.onnx?url";
+import deepLayers from "../../build/cost/digits-deep-layers.npz?url";
 
 const ADDRESSES: Record<string, string> = {
   "digits.safetensors": safetensors,
@@ -12,16 +13,20 @@ const ADDRESSES: Record<string, string> = {
   "digits-deep.gguf": deepGguf,
   "digits-deep.onnx": deepOnnx,
   "digits-deep.npz": deepInputs,
+  "digits-deep-layers.npz": deepLayers,
 };
 
-/** Inputs by the model that they are for. */
-const INPUTS: Record<string, string> = { "digits-deep.onnx": "digits-deep.npz" };
+/** Inputs of layers and of models by the model that they are for. */
+const INPUTS: Record<string, string[]> = {
+  "digits-deep.gguf": ["digits-deep-layers.npz"],
+  "digits-deep.onnx": ["digits-deep-layers.npz", "digits-deep.npz"],
+};
 
 export const isSample = (name: string) => Object.hasOwn(ADDRESSES, name);
 
 /** The files of inputs of a sample. */
 export const loadInputs = async (name: string) =>
-  Object.hasOwn(INPUTS, name) ? [await loadSample(INPUTS[name])] : [];
+  await Promise.all(Object.hasOwn(INPUTS, name) ? INPUTS[name].map(loadSample) : []);
 
 export async function loadSample(name: string): Promise<File> {
   if (!isSample(name)) throw new Error(`there is no sample ${name}`);

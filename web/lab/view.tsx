@@ -26,7 +26,7 @@ import { foundText, showsText } from "./texts.js";
 /** Networks that read digits: how they are named here, and their files by format. */
 const SAMPLES = {
   "two layers": { "digits.safetensors": "safetensors", "digits.onnx": "ONNX" },
-  "25 layers": { "digits-deep.gguf": "GGUF", "digits-deep.onnx": "ONNX with inputs" },
+  "25 layers": { "digits-deep.gguf": "GGUF with inputs", "digits-deep.onnx": "ONNX with inputs" },
 };
 
 export function LabView({ lab }: { lab: Lab }) {
@@ -271,6 +271,12 @@ function PlanParts({ lab, planned, whole }: { lab: Lab; planned: Planned; whole:
         </span>
         . Move the slider to choose a size: the table shows the scheme of each layer. Pinned layers
         keep their scheme. Only schemes that the output format below can store are used.
+      </p>
+      <p class="lab-by-weights" hidden={planned.plan.metric === "output"}>
+        <strong>This plan goes by errors of weights, which are not accuracy.</strong> At about four
+        bits such a plan of the sample of 25 layers reads 82 % of the digits, one scheme for all
+        layers 92 %, and a plan by errors of outputs 92 % as well: add inputs of all layers above to
+        plan so.
       </p>
       {frontier && (
         <PlanView

@@ -270,7 +270,7 @@ describe("The samples of 25 layers in the Model Lab", () => {
     await waitForMix("Q4_K_M");
     assert.match(
       await textOf(page, ".budget-text"),
-      /: [\d.]+ kB \(\d+ % of [\d.]+ kB\), [\d.]+ dB in weights, [456]\.\d\d bits per value$/,
+      /: [\d.]+ kB \(\d+ % of [\d.]+ kB\), [\d.]+ dB in outputs, [456]\.\d\d bits per value$/,
     );
     const cell = await page.$eval(".layer-body .is-plan", ({ title }) => title);
     assert.equal(cell, "By the mix Q4_K_M.");

@@ -243,3 +243,31 @@ describe("Inputs of an ONNX model in the Model Lab", () => {
     assert.deepEqual(await visit.problems(), []);
   });
 });
+
+describe("The samples of 25 layers", () => {
+  for (const name of ["digits-deep.gguf", "digits-deep.onnx"]) {
+    it(`have inputs of all layers, and ${name} is planned by errors of outputs`, async () => {
+      const visit = await openLab(`#lab?sample=${name}`);
+      const { page } = visit;
+      await waitForPlan(page);
+      assert.match(
+        await textOf(page, ".lab-inputs-list"),
+        /^digits-deep-layers\.npz: inputs of 25 layers: errors of their outputs are shown/,
+      );
+      assert.equal(
+        await textOf(page, ".lab-shows"),
+        "Shown: errors of the outputs of 25 layers; all exact.",
+      );
+      assert.match(await textOf(page, ".budget-text"), / dB in outputs/);
+      const isWarned = () => page.$eval(".lab-by-weights", ({ hidden }) => !hidden);
+      assert.equal(await isWarned(), false);
+      await page.$eval("[data-action='remove-inputs']", (button) => button.click());
+      await waitFor(page, () =>
+        / dB in weights/.test(document.querySelector(".budget-text").textContent),
+      );
+      assert.equal(await isWarned(), true);
+      assert.deepEqual(await visit.problems(), []);
+      await visit.close();
+    });
+  }
+});

@@ -31,21 +31,30 @@ export class Inputs {
   }
 
   add = async (files: File[]) => {
-    const { draw, announce, onWeights, onProblem } = this.#context;
+    const weights = await this.take(files);
+    if (weights.length > 0) this.#context.onWeights(weights);
+  };
+
+  /** @returns the weights whose inputs have changed */
+  async take(files: File[]): Promise<string[]> {
+    const { draw, announce, onProblem } = this.#context;
     try {
       const fresh = await addInputs(files);
       const used = fresh.filter(({ problem }) => !problem);
-      for (const each of used) this.taken.set(keyOf(each), each);
+      for (const each of used) {
+        for (const weight of each.weights ?? []) this.taken.delete(weight);
+        this.taken.set(keyOf(each), each);
+      }
       this.refused = fresh.filter(({ problem }) => problem);
       this.#given.push(...fresh);
       draw();
       announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
-      const weights = new Set(used.flatMap(({ weight, weights = [] }) => weight ?? weights));
-      if (weights.size > 0) onWeights([...weights]);
+      return [...new Set(used.flatMap(({ weight, weights = [] }) => weight ?? weights))];
     } catch (error) {
       onProblem(messageOf(error));
+      return [];
     }
-  };
+  }
 
   remove() {
     const { draw, announce, onWeights } = this.#context;
@@ -114,7 +123,7 @@ export function InputsView({ inputs, model }: { inputs: Inputs; model: Header["i
         inputs when both models are run: {names.join(", ")}.
       </p>
       <ul class="lab-inputs-list">
-        {[...taken.values(), ...refused].map((each) => (
+        {[...linesOf([...taken.values()]), ...refused].map((each) => (
           <Line {...each} />
         ))}
       </ul>
@@ -122,7 +131,22 @@ export function InputsView({ inputs, model }: { inputs: Inputs; model: Header["i
   );
 }
 
-function useOf({ weight, weights, input, areLabels }: Taken) {
+/** Arrays of a file that have a line each, if they are inputs of weights. */
+const MOST_LINES = 8;
+
+/** Used arrays; those of a file with the inputs of many weights as one. */
+function linesOf(taken: readonly Taken[]): (Taken & { layers?: number })[] {
+  const isOf = (file: string) => (each: Taken) => each.weight !== undefined && each.file === file;
+  return taken.flatMap((each) => {
+    const { file } = each;
+    const own = taken.filter(isOf(file));
+    if (!each.weight || own.length <= MOST_LINES) return [each];
+    return each === own[0] ? [{ file, name: file, layers: own.length }] : [];
+  });
+}
+
+function useOf({ weight, weights, input, areLabels, layers }: Taken & { layers?: number }) {
+  if (layers) return `: inputs of ${nounText(layers, "layer")}: errors of their outputs are shown`;
   if (weight) return `: inputs of ${weight}: errors of its outputs are shown`;
   if (weights)
     return `: importance of the inputs of ${nounText(weights.length, "weight")}: errors of their outputs are estimated from it. GGUF files are rounded by it, the table has errors of rounding without it`;
@@ -130,7 +154,7 @@ function useOf({ weight, weights, input, areLabels }: Taken) {
   return input ? ": input of the model, for running both models" : "";
 }
 
-const Line = (taken: Taken) => (
+const Line = (taken: Taken & { layers?: number }) => (
   <li class={taken.problem && "is-refused"}>
     <code>{taken.name}</code>
     {taken.shape && ` ${shapeText(taken.shape)}`}
