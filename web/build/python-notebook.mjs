@@ -3,8 +3,8 @@
 import { codeCell, jupyterNotebook, printed, proseCell } from "../notebook/jupyter.js";
 import { pythonOf } from "./to-python.mjs";
 
-/** Outputs that Python printed. */
-const PRINTED = ["stored", "torch", "rounded"];
+/** Outputs that the cell above them prints in PyTorch, to the last digit. */
+const PRINTED = ["stored", "torch"];
 
 /** A fenced block of a notebook: what it is, and its text. */
 const BLOCK = /^```(\S.*)\n([\s\S]*?)\n```$/gm;
@@ -80,6 +80,10 @@ export function pythonNotebook(text, functions) {
       }
     } else if (kind === "output" && isOpen && PRINTED.includes(name)) {
       cells.at(-1).outputs.push(printed(content));
+    } else if (kind === "output" && isOpen && name === "rounded") {
+      // The original's numbers had more digits than this cell's.
+      const text = `The original printed:\n\n\`\`\`text\n${content}\n\`\`\``;
+      cells.push(proseCell(`${cells.at(-1).id}-original`, text));
     }
   }
   addProse(cells, course.slice(end));

@@ -190,15 +190,14 @@ class Writer {
       case "VariableDeclaration":
         for (const { id, init } of node.declarations) {
           if (!init) write(`${this.pattern(id)} = None`);
+          else if (id.type === "ObjectPattern") this.limits(id, init, write);
+          else if (hasBody(init)) this.func(this.pattern(id), init, indent);
           else write(`${this.pattern(id)} = ${this.top(init, indent)}`);
         }
         break;
-      case "FunctionDeclaration": {
-        const params = node.params.map((/** @type {any} */ param) => this.param(param));
-        write(`def ${node.id.name}(${params.join(", ")}):`);
-        this.body(node.body, inner);
+      case "FunctionDeclaration":
+        this.func(node.id.name, node, indent);
         break;
-      }
       case "ReturnStatement":
         write(node.argument ? `return ${this.tuple(node.argument, indent)}` : "return");
         break;
@@ -227,6 +226,35 @@ class Writer {
       default:
         throw new NoPython(node.type);
     }
+  }
+
+  /**
+   * @param {string} name
+   * @param {any} node  a function with a body
+   * @param {string} indent
+   */
+  func(name, { params, body }, indent) {
+    const names = params.map((/** @type {any} */ param) => this.param(param));
+    this.lines.push(`${indent}def ${name}(${names.join(", ")}):`);
+    this.body(body, `${indent}    `);
+  }
+
+  /**
+   * The limits of a dtype by name: const { min, max } = torch.iinfo(dtype).
+   * @param {any} pattern
+   * @param {any} init
+   * @param {(text: string) => void} write
+   */
+  limits({ properties }, init, write) {
+    const isOfDtype = init.callee?.property?.name === "iinfo" && !this.bound.has("info");
+    const isPlain = properties.every(
+      (/** @type {any} */ { type, computed }) => type === "Property" && !computed,
+    );
+    if (!isOfDtype || !isPlain) throw new NoPython("an object's properties by name");
+    const names = properties.map((/** @type {any} */ { value }) => this.pattern(value));
+    const limits = properties.map((/** @type {any} */ { key }) => `info.${key.name}`);
+    write(`info = ${this.expression(init)[0]}`);
+    write(`${names.join(", ")} = ${limits.join(", ")}`);
   }
 
   /**
@@ -390,7 +418,7 @@ class Writer {
         return [`${this.below(yes, 1)} if ${this.below(test, 1)} else ${this.below(no, 1)}`, 0];
       }
       case "ArrowFunctionExpression": {
-        if (node.body.type === "BlockStatement") throw new NoPython("a function with a body");
+        if (hasBody(node)) throw new NoPython("a function with a body");
         const params = node.params.map((/** @type {any} */ param) => this.param(param));
         return [`lambda ${params.join(", ")}: ${this.expression(node.body)[0]}`, 0];
       }
@@ -550,7 +578,7 @@ class Writer {
 
   /** @param {any} body  of a function: the expression that it returns */
   result(body) {
-    if (body?.type !== "ArrowFunctionExpression" || body.body.type === "BlockStatement") {
+    if (body?.type !== "ArrowFunctionExpression" || hasBody(body)) {
       throw new NoPython("a function with a body");
     }
     return this.expression(body.body)[0];
@@ -643,6 +671,10 @@ class Writer {
   }
 }
 
+/** @param {any} node  whether it is a function whose body is more than an expression */
+const hasBody = ({ type, body }) =>
+  type === "ArrowFunctionExpression" && body.type === "BlockStatement";
+
 /** Python's names of exceptions have capitals inside. */
 const BUILT_IN_ERROR = /^[A-Z]\w*Error$/;
 
@@ -658,6 +690,8 @@ function boundIn(program) {
     if (pattern?.type === "Identifier") names.add(pattern.name);
     else if (pattern?.type === "AssignmentPattern") bind(pattern.left);
     else if (pattern?.type === "ArrayPattern") pattern.elements.forEach(bind);
+    else if (pattern?.type === "ObjectPattern") pattern.properties.forEach(bind);
+    else if (pattern?.type === "Property") bind(pattern.value);
   };
   /** @param {any} node */
   const visit = (node) => {

@@ -3,16 +3,19 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { init, torch } from "zeropoint/notebook";
 import { isFull } from "../../../scripts/process/run.mjs";
 import { fromPage } from "../from-page.mjs";
 
 const { courseFunctions, pythonNotebook } = await fromPage("build/python-notebook.mjs");
 const { NoPython, pythonOf, toPython } = await fromPage("build/to-python.mjs");
+const { TASKS } = await fromPage("notebook/exercises/tasks.js");
 
 const folder = new URL("../../../web/notebooks/", import.meta.url);
 const runner = fileURLToPath(new URL("python/run.py", import.meta.url));
+const solver = fileURLToPath(new URL("python/solve.py", import.meta.url));
 
 /** The cells, exercises and solutions of a notebook that have Python, in their order. */
 function cellsOf(name) {
@@ -92,6 +95,87 @@ describe("The Python that the page shows", () => {
   });
 });
 
+/** A value of a trial for solve.py. */
+function encoded(value) {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string" || Number.isFinite(value)) return value;
+  if (typeof value === "number") return { float: String(value) };
+  if (Array.isArray(value)) return value.map(encoded);
+  if (!value.tolist) return { dtype: String(value) };
+  return { tensor: value.tolist(), shape: [...value.shape], dtype: String(value.dtype) };
+}
+
+/** The exercises whose solutions have Python, with the results of their references. */
+function solutions() {
+  const found = [];
+  for (const name of readdirSync(folder).sort()) {
+    const text = readFileSync(new URL(name, folder), "utf8");
+    const solved = text.matchAll(
+      /^```js exercise-(\S+)\n(?:(?!^```js)[\s\S])*?^```solution\n([\s\S]*?)\n```$/gm,
+    );
+    for (const [, id, source] of solved) {
+      const code = pythonOf(source);
+      const task = TASKS.find((each) => each.id === id);
+      if (code === undefined) continue;
+      const reference = task.make(torch, () => false);
+      const trials = task.trials.map(({ label, args }) => ({
+        label,
+        args: args(torch).map(encoded),
+        result: encoded(reference(...args(torch))),
+      }));
+      found.push({ number: name[0], name: task.name, code, trials });
+    }
+  }
+  return found;
+}
+
+/** Runs solutions. */
+function solve(exercises, args = []) {
+  const input = JSON.stringify(exercises);
+  const { stdout, stderr } = spawnSync("python3", ["-B", solver, ...args], {
+    input,
+    encoding: "utf8",
+  });
+  assert.notEqual(stdout, "", stderr);
+  return JSON.parse(stdout);
+}
+
+describe("The solutions of exercises in Python", () => {
+  before(async () => {
+    await init();
+  });
+
+  it("are there for all exercises of the notebooks that PyTorch has", () => {
+    assert.equal(solutions().filter(({ number }) => number <= "5").length, 25);
+  });
+
+  it("give what the graders' references give, on all trials", {
+    skip: !hasPython && "python3 is not installed",
+  }, () => {
+    const { trials, problems } = solve(solutions());
+    assert.deepEqual(problems, []);
+    assert.ok(trials > 120, `${trials} trials`);
+  });
+
+  it("give the same in PyTorch", {
+    skip: !hasTorch && "for npm run check, where PyTorch is installed",
+  }, () => {
+    assert.deepEqual(solve(solutions(), ["--torch"]).problems, []);
+  });
+
+  it("fail for another number, shape or dtype", {
+    skip: !hasPython && "python3 is not installed",
+  }, () => {
+    const result = encoded(torch.tensor([1, 2]));
+    const wrong = ["[1, 3]", "[[1, 2]]", "[1., 2.]"].map((values) => ({
+      name: "f",
+      code: `def f():\n    return torch.tensor(${values})`,
+      trials: [{ label: values, args: [], result }],
+    }));
+    assert.equal(solve(wrong).problems.length, 3);
+  });
+});
+
 describe("pythonNotebook", () => {
   const functions = courseFunctions();
   const notebooks = readdirSync(folder)
@@ -127,14 +211,16 @@ describe("pythonNotebook", () => {
         kind: skeletons.includes(id) ? "skeleton" : "cell",
         expected: outputs.length > 0 ? outputs[0].text.join("") : null,
       }));
-      const { stdout } = spawnSync("python3", ["-B", runner], {
-        input: JSON.stringify([input]),
-        encoding: "utf8",
-      });
-      const { ran, compared, problems } = JSON.parse(stdout);
-      assert.deepEqual(problems, []);
-      assert.equal(ran, code.length);
-      assert.ok(compared > 0 && compared <= printed.length, `${compared} compared`);
+      for (const args of hasTorch ? [[], ["--torch"]] : [[]]) {
+        const { stdout } = spawnSync("python3", ["-B", runner, ...args], {
+          input: JSON.stringify([input]),
+          encoding: "utf8",
+        });
+        const { ran, compared, problems } = JSON.parse(stdout);
+        assert.deepEqual(problems, []);
+        assert.equal(ran, code.length);
+        assert.ok(compared > 0 && compared <= printed.length, `${compared} compared`);
+      }
     });
   }
 });
@@ -159,6 +245,23 @@ describe("toPython", () => {
     assert.equal(toPython("x.sort((a, b) => a - b);"), "sorted(x)");
     assert.throws(() => toPython("x.sort((a, b) => y[b] - y[a]);"), NoPython);
     assert.throws(() => toPython("x.sort();"), NoPython);
+  });
+
+  it("writes the limits of a dtype by name, and other properties not", () => {
+    assert.equal(
+      toPython("const { min, max: q_max } = torch.iinfo(dtype); x.clamp(min, q_max);"),
+      "info = torch.iinfo(dtype)\nmin_, q_max = info.min, info.max\nx.clamp(min_, q_max)",
+    );
+    assert.throws(() => toPython("const { scale } = q;"), NoPython);
+    assert.throws(() => toPython("const { ...all } = torch.iinfo(dtype);"), NoPython);
+    assert.throws(() => toPython("let info; const { min } = torch.iinfo(dtype);"), NoPython);
+  });
+
+  it("writes a variable that is a function with a body as a function", () => {
+    assert.equal(
+      toPython("const f = (a, b = 2) => {\n  const c = a + b;\n  return c;\n};"),
+      "def f(a, b=2):\n    c = a + b\n    return c",
+    );
   });
 
   it("leaves out the comment above an import", () => {

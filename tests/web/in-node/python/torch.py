@@ -19,6 +19,7 @@ class dtype:
 float32 = dtype("float32")
 int8 = dtype("int8", -128, 127)
 uint8 = dtype("uint8", 0, 255)
+int16 = dtype("int16", -(2**15), 2**15 - 1)
 int64 = dtype("int64", -(2**63), 2**63 - 1)
 qint8 = dtype("qint8", -128, 127)
 quint8 = dtype("quint8", 0, 255)
@@ -100,6 +101,12 @@ class Tensor:
     def __truediv__(self, other):
         return self._binary(other, lambda a, b: a / b, divides=True)
 
+    def __lt__(self, other):
+        return self._binary(other, lambda a, b: a < b).to(int64)
+
+    def __gt__(self, other):
+        return self._binary(other, lambda a, b: a > b).to(int64)
+
     def __setitem__(self, index, value):
         assert len(self.shape) == 1
         self.data[index] = _stored(value, self.dtype)
@@ -131,6 +138,9 @@ class Tensor:
 
     def min(self):
         return self._reduced(min, None)
+
+    def amax(self, dim):
+        return self._reduced(max, dim)
 
     def sum(self):
         return self._reduced(math.fsum, None)
@@ -230,8 +240,10 @@ def quantize_per_channel(input, scales, zero_points, axis, dtype):
 
 def _linear(input, weight):
     rows = [weight.select(0, i).data for i in range(weight.shape[0])]
-    sums = [math.fsum(a * b for a, b in zip(input.data, row)) for row in rows]
-    return Tensor(sums, (len(rows),), float32)
+    width = input.shape[-1]
+    samples = [input.data[i : i + width] for i in range(0, len(input.data), width)]
+    sums = [math.fsum(a * b for a, b in zip(sample, row)) for sample in samples for row in rows]
+    return Tensor(sums, (*input.shape[:-1], len(rows)), float32)
 
 
 class _Normal:
