@@ -81,6 +81,17 @@ head.weight  float32  32 × 64  8.19 kB
     assert.match(stdout, /^file +standard input$/m);
   });
 
+  it("says which file of a folder it has opened, and that a shard is one of several", () => {
+    const { stdout } = inspect("sharded");
+    assert.match(stdout, /^opened +model\.safetensors\.index\.json$/m);
+    assert.ok(!/^part /m.test(stdout));
+    assert.match(
+      inspect("sharded/model-00002-of-00003.safetensors").stdout,
+      /^part +file 2 of 3 alone; model\.safetensors\.index\.json opens all$/m,
+    );
+    assert.ok(!/^(opened|part) /m.test(inspect("model.safetensors").stdout));
+  });
+
   it("describes the quantization of a file", () => {
     writeFileSync(join(folder, "model.gguf"), vectorsOf("gguf").bytes("types.gguf"));
     const { code, stdout } = inspect("model.gguf");

@@ -1,7 +1,7 @@
 // zeropoint inspect: format, metadata, tensors and quantization of a file. Reads headers only.
 
 import { isBlockType } from "../../formats/dtypes.js";
-import type { Model, ModelTensor } from "../../models/open/model.js";
+import { documentOf, type Model, type ModelTensor } from "../../models/open/model.js";
 import { BESIDE_UNKNOWN, UNKNOWN } from "../../models/stored/weight.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
@@ -73,6 +73,7 @@ function factsOf(
   const size = `${count} tensors, ${showCount(parametersOf(tensors))} values, ${showBytes(bytes)}`;
   const facts: Fact[] = [
     ["file", file === "-" ? "standard input" : file],
+    ...partOf(file, documentOf("inspect", "model", model).fileName),
     ["format", model.format],
     ["size", size],
     ["dtypes", sharesOf(tensors, ({ dtype }) => dtype, bytes)],
@@ -88,6 +89,18 @@ function factsOf(
   for (const [key, value] of entries) facts.push([`  ${key}`, showValue(value)]);
   const more = model.metadata.size - entries.length;
   if (more > 0) facts.push(["  …", `${more} more entries; --json prints all`]);
+  return facts;
+}
+
+/** The file of a folder that was opened, and whether it is one of several of a model. */
+function partOf(file: string, opened: string | undefined): Fact[] {
+  if (opened === undefined) return [];
+  const facts: Fact[] = file.endsWith(opened) ? [] : [["opened", opened]];
+  const [, model, number, count] = /^(.*)-(\d+)-of-(\d+)\.safetensors$/.exec(opened) ?? [];
+  if (Number(count) > 1) {
+    const part = `file ${Number(number)} of ${Number(count)} alone; ${model}.safetensors.index.json opens all`;
+    facts.push(["part", part]);
+  }
   return facts;
 }
 
