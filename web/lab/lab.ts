@@ -50,6 +50,13 @@ const RELINK = 200;
 
 const isOfLab = (hash: string) => /^#lab(\?|$)/.test(hash);
 
+interface Origin {
+  sample?: string;
+  file?: string;
+  inputs?: File[];
+  all?: Given;
+}
+
 /** The state, which the view is a function of, and what is done to it. */
 export class Lab {
   /** What the address has. */
@@ -201,6 +208,12 @@ export class Lab {
     this.#open(file, { file });
   }
 
+  /** Opens another model of those that were given together. */
+  openOther = (file: File) => {
+    const { header } = this;
+    if (header) this.#open(header.filesOf(file), { all: header.all });
+  };
+
   /** @param isOfLink  whether a link names it */
   async openSample(name: string, isOfLink?: boolean) {
     const isLast = this.#choose();
@@ -242,12 +255,12 @@ export class Lab {
 
   /**
    * @param given  of one model, or of two, which are compared
-   * @param origin  what a link names it by, and files of its inputs
+   * @param origin  what a link names it by, files of its inputs, and all that were given with it
    * @param keepsState  whether budget, pins and output are for this file; default: for the first one
    */
   async #open(
     given: Given,
-    { sample, file, inputs = [] }: { sample?: string; file?: string; inputs?: File[] } = {},
+    { sample, file, inputs = [], all }: Origin = {},
     keepsState: boolean = !this.header,
   ) {
     const [files, other] = typeof given === "string" ? [given] : splitPair(given);
@@ -261,7 +274,7 @@ export class Lab {
     let header: Header | undefined;
     let problem = "";
     try {
-      header = await open(files);
+      header = await open(files, all);
     } catch (error) {
       problem = problemText(error as FormatProblem, mainOf(files).name);
     }

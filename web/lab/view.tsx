@@ -43,7 +43,7 @@ export function LabView({ lab }: { lab: Lab }) {
       </p>
       {header && (
         <Section name="lab-file" title="The file">
-          <FileFacts header={header} />
+          <FileFacts header={header} onOther={lab.openOther} />
           <div class="lab-strip">
             {useMemo(
               () => (

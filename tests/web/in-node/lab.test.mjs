@@ -11,7 +11,7 @@ const { formatText, isEstimated, metricText, shapeText, timeText } =
 const { Layers } = await fromPage("lab/layers.js");
 const { emptyState, fromLink, toLink } = await fromPage("lab/link.js");
 const { classesOf, compareAnswers } = await fromPage("lab/model/answers.js");
-const { mainOf, splitPair } = await fromPage("lab/model/files.js");
+const { filesOf, mainOf, missingText, othersIn, splitPair } = await fromPage("lab/model/files.js");
 const { commandLine, toCsv, toHtmlPage, toJson } = await fromPage("lab/out/report.js");
 const { keptByReason, reasonOf } = await fromPage("lab/reasons.js");
 const { boxesOf, boxOf, overlap, placeLabels } = await fromPage("lab/show/frontier-labels.js");
@@ -23,6 +23,44 @@ const { bytesText, nounText } = await fromPage("shell/drawing/numbers.js");
 await init();
 
 const METRICS = ["sqnr", "mse"];
+
+describe("Of several models of a folder, the lab", () => {
+  const index = "m.safetensors.index.json";
+  const shards = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
+  const splits = ["g-00001-of-00002.gguf", "g-00002-of-00002.gguf"];
+  const all = [index, ...shards, ...splits, "a.onnx", "a.bin"].map((name) => ({ name }));
+  const files = (...names) => all.filter(({ name }) => names.includes(name));
+  const names = (list) => list.map(({ name }) => name);
+
+  it("offers the others, but no files that belong to one of them", () => {
+    const used = new Set(files(index, ...shards));
+    assert.deepEqual(names(othersIn(all, used)), [splits[0], "a.onnx"]);
+    assert.deepEqual(names(othersIn(all, new Set(files("a.onnx")))), [index, splits[0]]);
+    assert.deepEqual(othersIn("models/m-00001-of-00002.safetensors", new Set()), []);
+  });
+
+  it("opens the chosen one with its files", () => {
+    const used = new Set(files(index, ...shards));
+    for (const wanted of [splits[0], "a.onnx"]) {
+      const given = filesOf(all, used, ...files(wanted));
+      assert.equal(mainOf(given).name, wanted);
+      for (const beside of [splits[1], "a.bin"]) assert.ok(names(given).includes(beside));
+    }
+    const back = filesOf(all, new Set(files("a.onnx")), ...files(index));
+    assert.equal(mainOf(back).name, index);
+    for (const shard of shards) assert.ok(names(back).includes(shard));
+  });
+
+  it("says that a shard is one of several, and nothing of whole models", () => {
+    assert.match(
+      missingText(files(...shards)),
+      /^File 1 of 2 .*Missing: m\.safetensors\.index\.json\./,
+    );
+    assert.match(missingText("at/m-00002-of-00002.safetensors"), /^File 2 of 2 .*m-00001-of-00002/);
+    assert.equal(missingText(all), "");
+    assert.equal(missingText([{ name: "m-00001-of-00001.safetensors" }]), "");
+  });
+});
 
 describe("The lab's main file", () => {
   const mainOfNames = (...names) => mainOf(names.map((name) => ({ name }))).name;

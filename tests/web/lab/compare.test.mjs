@@ -11,6 +11,7 @@ import { compare, openModel, quantizeModel } from "zeropoint/models";
 import { root } from "../../../scripts/process/run.mjs";
 import { collect } from "../../js/support/files/formats.mjs";
 import { constant, onnxModel } from "../../js/support/onnx/models.mjs";
+import { safetensors } from "../../js/support/processes/cli.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { fromPage } from "../from-page.mjs";
 import { press, textOf, waitFor } from "../page.mjs";
@@ -228,6 +229,69 @@ describe("A model with external data in the Model Lab", () => {
     await openFile(visit.page, ...paths);
     await visit.page.waitForSelector(".lab.is-open");
     assert.match(await textOf(visit.page, ".lab-file"), /65\.5 kB/);
+    await visit.close();
+  });
+});
+
+describe("Files of which the Model Lab opens one", () => {
+  it("are named where they are missing", async () => {
+    const bytes = await safetensors({ w: { shape: [2, 32], values: new Float32Array(64) } });
+    const path = join(folder, "model-00002-of-00006.safetensors");
+    writeFileSync(path, bytes);
+    const visit = await openLab();
+    await openFile(visit.page, path);
+    await visit.page.waitForSelector(".lab.is-open");
+    assert.equal(
+      await textOf(visit.page, ".lab-missing"),
+      "File 2 of 6 of a model, opened alone. Missing: model-00001-of-00006.safetensors, model-00003-of-00006.safetensors, …, model.safetensors.index.json. Open all files together, or drop their folder.",
+    );
+    await visit.close();
+  });
+
+  it("can each be chosen of several models", async () => {
+    const names = ["a.safetensors", "b.safetensors", "c.safetensors"];
+    const paths = [];
+    for (const [i, name] of names.entries()) {
+      const values = new Float32Array(64 * (i + 1));
+      paths.push(join(folder, name));
+      writeFileSync(paths[i], await safetensors({ w: { shape: [2 * (i + 1), 32], values } }));
+    }
+    const visit = await openLab();
+    const { page } = visit;
+    await openFile(page, ...paths);
+    const waitForName = (name) =>
+      waitFor(page, (wanted) => document.querySelector(".lab-name")?.textContent === wanted, name);
+    const others = () =>
+      page.$$eval(".lab-others button", (all) => all.map(({ textContent }) => textContent));
+    await waitForName(names[0]);
+    assert.match(await textOf(page, ".lab-others"), /^Opened of 3 files\. Another one:/);
+    assert.deepEqual(await others(), names.slice(1));
+    await page.$eval(".lab-others button:last-child", (button) => button.click());
+    await waitForName(names[2]);
+    assert.match(await textOf(page, ".lab-facts"), /192 parameters/);
+    assert.deepEqual(await others(), names.slice(0, 2));
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("are said to be missing before anything is read of them", async () => {
+    const values = new Float32Array(64 * 256);
+    const place = { location: "away.bin", offset: 0, length: values.byteLength };
+    const path = join(folder, "alone.onnx");
+    const model = await onnxModel({
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [{ ...constant("w", [64, 256], values), place }],
+      inputs: [{ name: "x", shape: ["batch", 64] }],
+      outputs: [{ name: "y", shape: ["batch", 256] }],
+    });
+    writeFileSync(path, model);
+    const visit = await openLab();
+    await openFile(visit.page, path);
+    await visit.page.waitForSelector(".lab-problem:not([hidden])");
+    assert.match(
+      await textOf(visit.page, ".lab-problem"),
+      /this file needs away\.bin beside it: drop them together, or their folder/,
+    );
     await visit.close();
   });
 });

@@ -5,7 +5,7 @@ import { library } from "../../shell/library.js";
 import { escapeGlob } from "../names.js";
 import type { Uniform } from "../show/plan-view.js";
 import type { Run } from "../show/progress.js";
-import { type Given, mainOf } from "./files.js";
+import { filesOf, type Given, mainOf, missingText, othersIn } from "./files.js";
 import {
   activations,
   importance,
@@ -28,24 +28,32 @@ function metadataText(value: unknown) {
 const listText = (list: any) =>
   `[${Array.from(list.slice(0, 8), String).join(", ")}${list.length > 8 ? `, … ${list.length} values` : ""}]`;
 
-/** Opens a file, or the first of several that others belong to, and gives its header. */
 export type Header = Awaited<ReturnType<typeof open>>;
 
-export async function open(given: Given) {
+/**
+ * Opens a file, or the first of several that others belong to, and gives its header.
+ * @param all  files that were given together, of which these are one model
+ */
+export async function open(given: Given, all: Given = given) {
   const model = await openGiven(given);
   const { format, metadata, tensors, inputs } = model;
-  const [texts, all] = await Promise.all([metadata, tensors]);
-  const sum = (list: Iterable<number>) => [...list].reduce((all, size) => all + size, 0);
-  const ofTensors = sum(Array.from(all.values(), ({ byteLength }) => byteLength));
+  const [texts, named] = await Promise.all([metadata, tensors]);
+  const sum = (list: Iterable<number>) => [...list].reduce((before, size) => before + size, 0);
+  const ofTensors = sum(Array.from(named.values(), ({ byteLength }) => byteLength));
   // Of a folder the model's own files. External data of ONNX opens later, and an address does not tell its size.
   const ofFiles = sum(Array.from(used, ({ size }) => size));
   const isPart = typeof given === "string" || (await format) === "onnx";
   return {
     name: mainOf(given).name,
+    missing: missingText(given),
+    all,
+    others: othersIn(all, used),
+    /** The files of another model of those that were given. */
+    filesOf: (other: File) => filesOf(all as readonly File[], used, other),
     size: isPart ? Math.max(ofFiles, ofTensors) : ofFiles,
     format: await format,
     metadata: Array.from(texts, ([key, value]) => [key, metadataText(value)] as const),
-    tensors: [...all.values()],
+    tensors: [...named.values()],
     inputs: await inputs,
   };
 }

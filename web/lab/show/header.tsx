@@ -10,7 +10,13 @@ import { Terms } from "./parts.js";
 export const parametersOf = (tensors: readonly { shape: readonly number[] }[]) =>
   tensors.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
 
-export function FileFacts({ header: { name, size, format, tensors } }: { header: Header }) {
+interface FactsProps {
+  header: Header;
+  onOther: (file: File) => void;
+}
+
+export function FileFacts({ header, onOther }: FactsProps) {
+  const { name, size, format, tensors, missing, others } = header;
   const facts = [
     formatText(format),
     nounText(tensors.length, "tensor"),
@@ -24,6 +30,17 @@ export function FileFacts({ header: { name, size, format, tensors } }: { header:
         <strong class="lab-name">{name}</strong>
       </p>
       <p class="lab-facts">{facts.join("\u00a0· ")}</p>
+      {missing && <p class="lab-missing">{missing}</p>}
+      {others.length > 0 && (
+        <p class="lab-others">
+          Opened of {nounText(others.length + 1, "file")}. Another one:{" "}
+          {others.map((file) => (
+            <button type="button" class="lab-sample" onClick={() => onOther(file)}>
+              {file.name}
+            </button>
+          ))}
+        </p>
+      )}
     </>
   );
 }
