@@ -49,6 +49,8 @@ export class Notebook {
     await inSlices(found, (each) => {
       const cell = new Cell(each, this);
       this.cells.push(cell);
+      // Lays its parts out now, so that their time counts in this slice.
+      each.getBoundingClientRect();
     });
     this.#connectToolbar();
     connectKeys(this);
