@@ -89,6 +89,8 @@ async function connect(view: HTMLElement) {
     const height = `${toolbar.offsetHeight}px`;
     document.documentElement.style.setProperty("--toolbar-height", height);
   }
+  // The rest of this task shows the view, and takes the one before it out of the layout.
+  await turn();
   const filling = fill(view);
   const isNotebook = view.classList.contains("notebook");
   // Loads while the content does.
@@ -124,6 +126,7 @@ async function connect(view: HTMLElement) {
     connectSearch(view, announce);
   } else if (view.id === "measure") {
     const { connectMeasure } = await import("./measure/measure.js");
+    await turn();
     connectMeasure(view, announce);
   } else if (view.id === "play") {
     const { connectPlayground } = await import("./playground/playground.js");
