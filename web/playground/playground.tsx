@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { find } from "../shell/dom.js";
+import { turn } from "../shell/slices.js";
 import { THEME_EVENT } from "../shell/theme.js";
 import { type Answers, Engine } from "./engine.js";
 import { readLink, writeLink } from "./link.js";
@@ -52,6 +53,8 @@ export class Playground {
   #place;
   #engine = new Engine((answers) => this.#change(answers));
   #willRender = false;
+  /** Whether all figures have been laid out once. */
+  #isLaidOut = false;
   #linkTimer: ReturnType<typeof setTimeout> | undefined;
   /** The link that was last written to the address. */
   #link = "";
@@ -81,6 +84,10 @@ export class Playground {
     this.#willRender = false;
     this.#place.toggleAttribute("data-complete", this.state.isComplete);
     render(<PlayView playground={this} state={this.state} />, this.#place);
+    if (this.#isLaidOut) return;
+    this.#isLaidOut = this.state.isComplete;
+    // Lays the first figures out in a task of their own, before the frame that draws them.
+    turn().then(() => this.#place.getBoundingClientRect());
   }
 
   /** Changes what the worker computes from. */
@@ -188,5 +195,7 @@ export class Playground {
 }
 
 export async function connectPlayground(view: HTMLElement, announce: (message: string) => void) {
-  await new Playground(view, announce).start();
+  const playground = new Playground(view, announce);
+  await turn();
+  await playground.start();
 }
