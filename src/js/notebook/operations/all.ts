@@ -3,7 +3,7 @@
 import { arithmetic } from "./arithmetic.js";
 import { arrangement } from "./arrangement.js";
 import { elementwise } from "./elementwise.js";
-import type { OperationMethods } from "./methods.js";
+import type { OperationMethods } from "./methods/all.js";
 import type { Operation } from "./operation.js";
 import { products } from "./products.js";
 import { reductions } from "./reductions.js";

@@ -7,9 +7,10 @@ import { define } from "../../base/fields.js";
 import { explainReceivers } from "../../base/receivers.js";
 import { formatTensor } from "../../tensor/print.js";
 import { operations } from "../operations/all.js";
-import { IN_PLACE, type InPlaceMethods } from "../operations/in-place.js";
 import { assignByTensor, checkAlone, partByTensor } from "../operations/index-by-tensor.js";
-import type { OperationMethods, Pair } from "../operations/methods.js";
+import type { OperationMethods } from "../operations/methods/all.js";
+import type { Pair } from "../operations/methods/calls.js";
+import { IN_PLACE, type InPlaceMethods } from "../operations/methods/in-place.js";
 import {
   checkOperand,
   checkView,

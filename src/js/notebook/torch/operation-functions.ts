@@ -1,7 +1,7 @@
 // Operations as functions of torch, whose first argument is a tensor.
 
 import { operations } from "../operations/all.js";
-import type { OperationMethods } from "../operations/methods.js";
+import type { OperationMethods } from "../operations/methods/all.js";
 import { bindFunction } from "../python/arguments.js";
 import type { Scalar } from "../tensor/cast.js";
 import type { Bounds, CloseKeywords, ReduceKeywords, RoundKeywords } from "../tensor/keywords.js";

@@ -1,8 +1,8 @@
 // The methods of torch.Tensor whose result goes into the tensor itself, for TypeScript.
 
-import type { Scalar } from "../tensor/cast.js";
-import type { AddKeywords, Bounds, DivideKeywords, RoundKeywords } from "../tensor/keywords.js";
-import type { Other } from "./methods.js";
+import type { Scalar } from "../../tensor/cast.js";
+import type { AddKeywords, Bounds, DivideKeywords, RoundKeywords } from "../../tensor/keywords.js";
+import type { Other } from "./calls.js";
 
 /** Methods that also have a form in place. */
 export const IN_PLACE = [
