@@ -10,6 +10,9 @@ namespace zeropoint {
 /// 2^-53, the largest relative rounding error of an operation in double.
 inline constexpr double kRounding = 0x1p-53;
 
+/// Relative error of up to eight operations.
+inline constexpr double kEight = 8.0 * kRounding;
+
 /// Bound of the relative error of a sum in double of n squares, or of its root: each partial sum
 /// has at most n/4 + 3 additions, or n + 4 where groups are summed one by one, each value at most
 /// four operations before; twice that for the products of these errors.
