@@ -28,7 +28,8 @@ export { dequantizeValues, roundTo } from "../../dist/formats/layouts/unpack.js"
 export { readNpy, writeNpy } from "../../dist/formats/npy.js";
 export { readNpz } from "../../dist/formats/npz/read.js";
 export { writeNpz } from "../../dist/formats/npz/write.js";
-export { OnnxNode, readOnnx } from "../../dist/formats/onnx/read.js";
+export { OnnxNode } from "../../dist/formats/onnx/graph.js";
+export { readOnnx } from "../../dist/formats/onnx/read.js";
 export { dataTypeOf, OnnxTensor } from "../../dist/formats/onnx/tensor.js";
 export {
   bytesField,

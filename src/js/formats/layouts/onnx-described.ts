@@ -3,7 +3,7 @@
 import { ownFields } from "../../base/fields.js";
 import type { FileDType } from "../dtypes.js";
 import { writeJson } from "../json.js";
-import type { OnnxModel } from "../onnx/read.js";
+import type { OnnxModel } from "../onnx/graph.js";
 import { type CodeArray, integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
 import { misfit, type StoredPart, type StoredParts } from "./unpack.js";
 

@@ -3,7 +3,7 @@
 
 import type { FileDType } from "../dtypes.js";
 import { decodeValues } from "../dtypes.js";
-import type { OnnxGraph, OnnxModel, OnnxNode } from "../onnx/read.js";
+import type { OnnxGraph, OnnxModel, OnnxNode } from "../onnx/graph.js";
 import type { FileTensor } from "../source.js";
 import {
   describedWeight,

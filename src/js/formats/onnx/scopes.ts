@@ -1,7 +1,7 @@
 // Values of an ONNX model: which nodes use a name, through subgraphs and their shadowing.
 
 import type { FileTensor } from "../source.js";
-import type { OnnxGraph, OnnxModel, OnnxNode } from "./read.js";
+import type { OnnxGraph, OnnxModel, OnnxNode } from "./graph.js";
 
 /** An input of a node that takes a value. */
 export interface ValueUse {

@@ -3,7 +3,7 @@
 
 import { isDecodable } from "../dtypes.js";
 import type { FileTensor } from "../source.js";
-import type { OnnxAttribute, OnnxModel, OnnxNode } from "./read.js";
+import type { OnnxAttribute, OnnxModel, OnnxNode } from "./graph.js";
 import { type GraphValue, GraphValues, isStandard } from "./scopes.js";
 
 /** The first and the last axis of the inputs of one output, which are neighbours. */

@@ -5,7 +5,7 @@ import { rangeError } from "../../base/errors.js";
 import { fieldOf } from "../../base/fields.js";
 import { bytesOf } from "../dtypes.js";
 import { countElements, exactBytes, type WritableTensor } from "../source.js";
-import type { OnnxModel } from "./read.js";
+import type { OnnxModel } from "./graph.js";
 import { dataTypeOf } from "./tensor.js";
 import {
   bytesField,

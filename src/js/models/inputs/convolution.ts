@@ -3,7 +3,7 @@
 
 import { rangeError } from "../../base/errors.js";
 import { showShape } from "../../base/format-value.js";
-import type { OnnxNode } from "../../formats/onnx/read.js";
+import type { OnnxNode } from "../../formats/onnx/graph.js";
 
 /** How a convolution moves over its input. Lists have an entry for each axis behind batch and channels. */
 export interface Convolution {

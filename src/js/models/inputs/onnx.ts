@@ -1,6 +1,6 @@
 // The inputs of weights in an ONNX model, and the model with these values as outputs.
 
-import type { OnnxModel, OnnxNode } from "../../formats/onnx/read.js";
+import type { OnnxModel, OnnxNode } from "../../formats/onnx/graph.js";
 import { findWeights } from "../../formats/onnx/weights.js";
 import { bytesField } from "../../formats/onnx/wire.js";
 import { OnnxEditor } from "../../formats/onnx/write.js";

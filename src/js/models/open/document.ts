@@ -2,7 +2,7 @@
 
 import type { KeptCore } from "../../core/init.js";
 import type { GGUF } from "../../formats/gguf/read.js";
-import type { OnnxModel } from "../../formats/onnx/read.js";
+import type { OnnxModel } from "../../formats/onnx/graph.js";
 import type { FileTensor, Source } from "../../formats/source.js";
 import type { Tfjs } from "../../formats/tfjs.js";
 import type { ModelFiles } from "./versions.js";

@@ -1,7 +1,7 @@
 // The inputs of a model with a graph.
 
 import type { FileDType } from "../../formats/dtypes.js";
-import type { OnnxModel } from "../../formats/onnx/read.js";
+import type { OnnxModel } from "../../formats/onnx/graph.js";
 import { dtypeOf } from "../../formats/onnx/tensor.js";
 
 /** An input of a model that can be run, as the file declares it. */

@@ -3,7 +3,7 @@
 import { findOnnxWeights } from "../../formats/layouts/onnx.js";
 import type { OnnxWeight } from "../../formats/layouts/onnx-described.js";
 import { dequantizeScaled } from "../../formats/layouts/scaled.js";
-import type { OnnxModel } from "../../formats/onnx/read.js";
+import type { OnnxModel } from "../../formats/onnx/graph.js";
 import { type FileTensor, renamedTensor } from "../../formats/source.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
 import { notExpressible, type StoredWeight, unknownWeight } from "./weight.js";

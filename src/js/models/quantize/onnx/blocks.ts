@@ -2,7 +2,7 @@
 // 4 or 8 bits in blocks of inputs.
 
 import { newArray } from "../../../base/typed-arrays.js";
-import type { OnnxNode } from "../../../formats/onnx/read.js";
+import type { OnnxNode } from "../../../formats/onnx/graph.js";
 import { isStandard } from "../../../formats/onnx/scopes.js";
 import { intOf, orient, type WeightUse } from "../../../formats/onnx/weights.js";
 import type { NewNode } from "../../../formats/onnx/write.js";

@@ -1,12 +1,8 @@
 // An ONNX model in which quantized weights are float: an initializer each, whose values are those of the codes, in the
 // place of the nodes and constants that only served the codes. It is never written: the forms rewrite it as any model.
 
-import {
-  type OnnxGraph,
-  type OnnxModel,
-  type OnnxNode,
-  readOnnx,
-} from "../../../formats/onnx/read.js";
+import type { OnnxGraph, OnnxModel, OnnxNode } from "../../../formats/onnx/graph.js";
+import { readOnnx } from "../../../formats/onnx/read.js";
 import type { GraphValue } from "../../../formats/onnx/scopes.js";
 import { OnnxTensor } from "../../../formats/onnx/tensor.js";
 import { bytesField, type SplicedPart } from "../../../formats/onnx/wire.js";

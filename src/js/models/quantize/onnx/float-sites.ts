@@ -2,7 +2,7 @@
 
 import type { FileDType } from "../../../formats/dtypes.js";
 import { type OnnxWeightNote, readNotes } from "../../../formats/layouts/onnx-described.js";
-import type { OnnxAttribute, OnnxGraph, OnnxModel, OnnxNode } from "../../../formats/onnx/read.js";
+import type { OnnxAttribute, OnnxGraph, OnnxModel, OnnxNode } from "../../../formats/onnx/graph.js";
 import { type GraphValue, GraphValues, isStandard } from "../../../formats/onnx/scopes.js";
 import { dtypeOf } from "../../../formats/onnx/tensor.js";
 import { intOf } from "../../../formats/onnx/weights.js";

@@ -4,7 +4,7 @@ import { DTYPES } from "../../../base/dtype.js";
 import type { KeptCore } from "../../../core/init.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import type { OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
-import type { OnnxGraph } from "../../../formats/onnx/read.js";
+import type { OnnxGraph } from "../../../formats/onnx/graph.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import type { ByteStream } from "../../../formats/source.js";
 import type { LinearScheme } from "../../scheme.js";

@@ -4,7 +4,7 @@
 import { DTYPES } from "../../../base/dtype.js";
 import { fieldOf, ownFields } from "../../../base/fields.js";
 import { noteEntry, type OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
-import type { OnnxModel } from "../../../formats/onnx/read.js";
+import type { OnnxModel } from "../../../formats/onnx/graph.js";
 import { findWeights, type OnnxWeight, type OnnxWeights } from "../../../formats/onnx/weights.js";
 import { unsupported } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";

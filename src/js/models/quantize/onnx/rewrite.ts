@@ -2,7 +2,7 @@
 
 import { fieldOf } from "../../../base/fields.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
-import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValue } from "../../../formats/onnx/read.js";
+import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValue } from "../../../formats/onnx/graph.js";
 import { OnnxTensor } from "../../../formats/onnx/tensor.js";
 import type { OnnxWeight, OnnxWeights } from "../../../formats/onnx/weights.js";
 import { bytesField, lengthOf, type Part, type Spliced } from "../../../formats/onnx/wire.js";

@@ -6,7 +6,7 @@ import { fieldOf } from "../../../base/fields.js";
 import { show } from "../../../base/format-value.js";
 import { Halves } from "../../../base/halves.js";
 import type { FileDType } from "../../../formats/dtypes.js";
-import type { OnnxModel } from "../../../formats/onnx/read.js";
+import type { OnnxModel } from "../../../formats/onnx/graph.js";
 import { findWeights } from "../../../formats/onnx/weights.js";
 import { inputsOf } from "../../open/graph-inputs.js";
 import { floatsOf } from "../../weights/values.js";
