@@ -2,7 +2,13 @@
 
 export type { ExportedVectors, ExportLayout } from "./search/export.js";
 export type { VectorFilter } from "./search/filter.js";
-export type { VectorDType, VectorId, VectorMetric, VectorOriginals } from "./search/layout.js";
+export type {
+  VectorDType,
+  VectorId,
+  VectorIndexOptions,
+  VectorMetric,
+  VectorOriginals,
+} from "./search/layout.js";
 export type { DistanceHit, ScoreHit, SearchHit, SearchResult } from "./search/result.js";
 export {
   type QueryTensor,
@@ -10,6 +16,5 @@ export {
   type ReadVectors,
   type SearchOptions,
   VectorIndex,
-  type VectorIndexOptions,
 } from "./search/vector-index.js";
 export type { PackedSigns, VectorsInput } from "./search/vectors.js";

@@ -23,52 +23,20 @@ import {
 } from "./export.js";
 import { checkFilter, type VectorFilter } from "./filter.js";
 import { checkIds, RowIds } from "./ids.js";
-import type {
-  VectorDType,
-  VectorId,
-  VectorLayout,
-  VectorMetric,
-  VectorOriginals,
+import {
+  checkLayout,
+  type VectorDType,
+  type VectorId,
+  type VectorIndexOptions,
+  type VectorLayout,
+  type VectorMetric,
+  type VectorOriginals,
 } from "./layout.js";
 import { rescored } from "./rescore.js";
 import { checkPending, keepPending, type SearchResult } from "./result.js";
 import { VectorRows } from "./rows.js";
 import { type Found, scanRows } from "./scan.js";
 import { checkVectors, type PackedSigns, type VectorsInput } from "./vectors.js";
-
-/** The most values of a vector. */
-const MOST_DIMENSIONS = 65535;
-
-/** Options of `VectorIndex`. */
-export interface VectorIndexOptions<Metric extends VectorMetric = VectorMetric> {
-  /** The number of values of each vector, 1 to 65535. */
-  dimensions: number;
-  /**
-   * `"cosine"` (default): q · x / (|q| |x|), 0 if one of them is zero. `"dot"`: q · x. `"euclidean"`: |q − x|.
-   */
-  metric?: Metric | undefined;
-  /**
-   * The codes of a row: `"int8"` (default), `"int4"`, or `"binary"`: signs, one bit a value. Each row has a scale of
-   * its own: of its largest value, or of the mean of its values' sizes for `"binary"`.
-   */
-  dtype?: VectorDType | undefined;
-  /**
-   * With `"int8"` or `"int4"`: one scale for each group of as many values of a row, an integer >= 1; the last group
-   * may be short. Bounds are narrower, scans take longer, and a row takes 4 bytes more for each group. Default: one
-   * scale a row.
-   */
-  groupSize?: number | undefined;
-  /**
-   * `"none"` (default): every row is scanned. `"binary"`: only rows whose signs are nearest to the query's; faster,
-   * and nothing is proven. Takes one bit a value more.
-   */
-  prefilter?: "none" | "binary" | undefined;
-  /**
-   * Which originals are kept beside the codes: `"none"` (default); `"float32"`, which decide what the codes leave
-   * open; or `"float16"`, whose rounding stays in the bounds.
-   */
-  originals?: VectorOriginals | undefined;
-}
 
 /** Options of `search`. */
 export interface SearchOptions<Id extends VectorId = VectorId> {
@@ -97,8 +65,6 @@ export type ReadVectors<Id extends VectorId = VectorId> = {
 
 const DEFAULT_FACTOR = 40;
 
-const OPTIONS = ["dimensions", "metric", "dtype", "groupSize", "prefilter", "originals"];
-
 /** The parts of an index, private to the library. */
 export interface IndexParts {
   readonly rows: VectorRows;
@@ -113,34 +79,6 @@ export function partsOf(where: string, index: object): IndexParts {
   if (parts === undefined) throw notItself(where);
   parts.rows.checkAlive(where);
   return parts;
-}
-
-function checkLayout(where: string, options: unknown): VectorLayout {
-  const given = checkOptions(where, options, OPTIONS);
-  const { dimensions } = given;
-  const wanted = `an integer from 1 to ${MOST_DIMENSIONS}`;
-  const isValid = Number.isInteger(dimensions) && (dimensions as number) >= 1;
-  if (!isValid || (dimensions as number) > MOST_DIMENSIONS) {
-    throw wrongNumber("ZP_INVALID_OPTION", where, "options.dimensions", wanted, dimensions);
-  }
-  const choice = <T extends string>(name: string, choices: readonly T[], fallback: T): T =>
-    checkChoice(where, `options.${name}`, given[name], choices, fallback);
-  const metric = choice("metric", ["cosine", "dot", "euclidean"], "cosine");
-  const dtype = choice("dtype", ["int8", "int4", "binary"], "int8");
-  const prefilter = choice("prefilter", ["none", "binary"], "none");
-  const originals = choice("originals", ["none", "float32", "float16"], "none");
-  const hasSigns = prefilter === "binary";
-  if (hasSigns && dtype === "binary") {
-    const problem = 'options.prefilter "binary" needs dtype "int8" or "int4", got "binary"';
-    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
-  }
-  const size = checkInteger(where, "options.groupSize", given.groupSize, 0, 1, 2 ** 31 - 1);
-  const groupSize = size === 0 ? undefined : size;
-  if (groupSize !== undefined && dtype === "binary") {
-    const problem = 'options.groupSize needs dtype "int8" or "int4", got "binary"';
-    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
-  }
-  return { dimensions: dimensions as number, metric, dtype, originals, groupSize, hasSigns };
 }
 
 /**
