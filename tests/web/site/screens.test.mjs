@@ -141,12 +141,13 @@ describe("A screen of 360 pixels", () => {
     assert.deepEqual(bare, []);
   });
 
-  it("keeps numbers and their units on one line", async () => {
+  it("keeps numbers and their units on one line, and products of two letters", async () => {
     await fetchAll(page);
     const prose = await page.$$eval(".view :is(p, li)", (parts) =>
       parts.map(({ textContent }) => textContent),
     );
     assert.ok(prose.some((text) => text.includes("91\u00a0%")));
+    assert.ok(prose.some((text) => text.includes("d\u00a0·\u00a0q")));
     assert.deepEqual(
       prose.filter((text) => /\d (%|dB|kB|bits?|bytes?)(?!\w)/.test(text)),
       [],
