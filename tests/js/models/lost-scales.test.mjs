@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
+import { writeNpz } from "../../internal/formats.mjs";
 import { rejects } from "../support/asserts.mjs";
 import { safetensorsOf } from "../support/files/checkpoints.mjs";
+import { collect } from "../support/files/formats.mjs";
 
 await init();
 
@@ -179,5 +181,67 @@ describe("zero points of symmetric GPTQ", () => {
     assert.equal(await read(0x88888888, { sym: true, checkpoint_format: "gptq_v2" }), 1);
     // Zero points that differ are not those of symmetric codes.
     assert.equal(await read(0x78787878, { ...own, sym: true }), 0);
+  });
+});
+
+describe("a group index of GPTQ with negative groups", () => {
+  const read = async (groups) => {
+    const index = Int32Array.from({ length: 64 }, (_, i) => groups[i % groups.length]);
+    const model = await open(
+      {
+        "m.qweight": ["int32", [8, 8], new Int32Array(64).fill(0x99999999)],
+        "m.qzeros": ["int32", [2, 1], new Int32Array(2).fill(0x77777777)],
+        "m.scales": ["float32", [2, 8], Float32Array.from({ length: 16 }, (_, i) => 1 + (i >> 3))],
+        "m.g_idx": ["int32", [64], index],
+      },
+      { quant_method: "gptq", bits: 4, group_size: 32, desc_act: true },
+    );
+    return [...(await model.read("m.weight")).data.subarray(0, 4)];
+  };
+
+  it("counts from the last group, and refuses others", async () => {
+    assert.deepEqual(await read([0, 1, 1, 0]), [1, 2, 2, 1]);
+    assert.deepEqual(await read([-2, -1, 1, 0]), [1, 2, 2, 1]);
+    for (const groups of [
+      [0, 2],
+      [0, -3],
+    ])
+      await rejects(read(groups), RangeError, "ZP_INVALID_FILE", /groups below 2, found/);
+  });
+});
+
+describe("a checkpoint in npz", () => {
+  const mlx = {
+    "m.weight": ["uint32", [4, 8], new Uint32Array(32).fill(0x33333333)],
+    "m.scales": ["float32", [4, 1], floats(4, 2)],
+    "m.biases": ["float32", [4, 1], floats(4, 1)],
+  };
+  const openNpz = async (tensors, config) => {
+    const bytes = Object.entries(tensors).map(([name, [dtype, shape, array]]) => ({
+      ...{ name, dtype, shape },
+      bytes: () => [new Uint8Array(array.buffer, array.byteOffset, array.byteLength)],
+    }));
+    return openModel(await collect(writeNpz(bytes)), {
+      externalData: (name) =>
+        name === "config.json" && config !== undefined ? json(config) : new Uint8Array(0),
+    });
+  };
+
+  it("has the layouts of safetensors: MLX's weights.npz, and codes beside scales", async () => {
+    const model = await openNpz(mlx, { quantization: { bits: 4, group_size: 64 } });
+    assert.deepEqual([...model.tensors.get("m.weight").shape], [4, 64]);
+    assert.deepEqual(new Set((await model.read("m.weight")).data), new Set([7]));
+    await refuses(await openNpz(mlx), "m.weight", /a config\.json beside it tells/);
+    const codes = { "m.weight": int8(4, 4), "m.weight_scale": ["float32", [4, 1], floats(4)] };
+    assert.equal((await (await openNpz(codes)).read("m.weight")).data[0], 5.5);
+  });
+
+  it("is none where no array has the name of codes", async () => {
+    const model = await openNpz({
+      images: ["uint8", [4, 8], bytes(32)],
+      images_scale: ["float32", [8], floats(8)],
+    });
+    assert.equal((await model.read("images")).data[0], 11);
+    assert.equal(model.tensors.get("images").layout, undefined);
   });
 });

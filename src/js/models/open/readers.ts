@@ -91,13 +91,13 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
   },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
-    const { metadata, tensors } = await readNpy(file, where);
-    return { metadata: () => metadata, tensors, document: { format: "npy" }, weights: [] };
+    const npy = await readNpy(file, where);
+    return { ...npy, metadata: () => npy.metadata, document: { format: "npy" }, weights: [] };
   },
-  async npz({ file, budget }) {
-    const { readNpz } = await loadModule(where, import("../../formats/npz/read.js"));
-    const { metadata, ...found } = await readNpz(file, where, budget);
-    return { ...found, metadata: () => metadata, document: { format: "npz" }, weights: [] };
+  async npz({ file, readBeside, budget }) {
+    const { readNpzModel } = await loadModule(where, import("../stored/npz.js"));
+    const npz = await readNpzModel(file, readBeside, where, budget);
+    return { ...npz, metadata: () => npz.metadata, document: { format: "npz" } };
   },
   async tfjs({ file, openBeside, budget }) {
     const [{ readTfjs }, { findTfjsWeights }] = await loadModule(

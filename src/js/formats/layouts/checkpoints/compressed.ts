@@ -102,7 +102,7 @@ export function unpackRows(
   return {
     ...result,
     ...zeroPointOf(zeroPoint, rows, groups, bits, unpack, scale.shape),
-    ...groupIndexOf(groupIndex, columns, groups),
+    ...groupIndexOf(groupIndex, columns, groups, "or none"),
   };
 }
 

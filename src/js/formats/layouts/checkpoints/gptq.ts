@@ -127,7 +127,7 @@ export function unpackTransposed(
     scale: floats(scale),
     scaleShape: scale.shape,
     zeroPoint: Int32Array.from(zeros, (zero) => (zero + (isOld ? 1 : 0)) & mask),
-    ...groupIndexOf(groupIndex, inputs, groups),
+    ...groupIndexOf(groupIndex, inputs, groups, "from the end"),
     valueDtype: valueDtype(scale),
   };
 }

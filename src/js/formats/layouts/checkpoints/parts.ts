@@ -24,18 +24,24 @@ export const valueDtype = (scale: StoredPart): ValueDType => {
   throw misfit(scale, "scales of float32, float16 or bfloat16", dtype);
 };
 
-/** The group of each input; none if there is a negative one among them. */
+/**
+ * The group of each input. Negative ones count from the last group, as in GPTQ's kernels; compressed-tensors has them for a
+ * group index that is not set, and takes none.
+ */
 export function groupIndexOf(
   part: StoredPart | undefined,
   inputs: number,
   groups: number,
+  counts: "from the end" | "or none",
 ): { groupIndex?: Int32Array } {
   if (part === undefined) return {};
   if (part.dtype !== "int32" || sizeOf(part.shape) !== inputs) {
     throw misfit(part, `int32 [${inputs}]`, `${part.dtype} ${textOf(part.shape)}`);
   }
-  const groupIndex = new Int32Array(part.bytes.slice().buffer);
-  const tooLarge = groupIndex.find((group) => group >= groups);
-  if (tooLarge !== undefined) throw misfit(part, `groups below ${groups}`, tooLarge);
-  return groupIndex.some((group) => group < 0) ? {} : { groupIndex };
+  const given = new Int32Array(part.bytes.slice().buffer);
+  const isNone = counts === "or none" && given.some((group) => group < 0);
+  const least = isNone ? -Infinity : -groups;
+  const outside = given.find((group) => group >= groups || group < least);
+  if (outside !== undefined) throw misfit(part, `groups below ${groups}`, outside);
+  return isNone ? {} : { groupIndex: given.map((group) => (group < 0 ? group + groups : group)) };
 }

@@ -137,7 +137,7 @@ function located(
   const index = values.findIndex((value) => !Number.isFinite(value));
   const problem =
     index < 0
-      ? `${label}, from value ${begin} on: ${message}`
+      ? `${label}, from value ${begin} on: ${String(message).replace("checkScales: ", "")}`
       : `${label} must be finite, but value ${begin + index} is ${values[index]}`;
   return rangeError("ZP_NON_FINITE", where, problem);
 }

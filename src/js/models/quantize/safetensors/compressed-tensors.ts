@@ -31,9 +31,11 @@ const FLOAT_MODULES = /(^|\.)(embed_tokens|tok_embeddings|word_embeddings|wte|lm
 /** Modules that hold the matrices of all experts in one tensor. */
 export const EXPERTS = /(^|\.)(switch_\w+|experts)\./;
 
-/** Stacks that weights/experts.ts does not know how to cut. */
-const STACK_OF_EXPERTS =
-  "engines load a matrix for each expert (experts.0.up_proj.weight), and how this stack is cut is not known";
+/** What weights/experts.ts knows how to cut. */
+export const CUT_STACKS =
+  "a stack is cut as [experts, outputs, inputs], for model types in config.json that docs/formats.md lists";
+
+const STACK_OF_EXPERTS = `engines load a matrix for each expert (experts.0.up_proj.weight); ${CUT_STACKS}`;
 
 /** The name of a weight's module: "a.b" of "a.b.weight"; undefined for other names. */
 export const moduleOf = (name: string): string | undefined => /^(.+)\.weight$/.exec(name)?.[1];

@@ -11,6 +11,7 @@ import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import {
   bitsOf,
+  CUT_STACKS,
   EXPERTS,
   moduleOf,
   RowPacker,
@@ -21,15 +22,13 @@ import { mlxEncoder } from "./rounding.js";
 import { searchingEncoder } from "./searching.js";
 import { type Entry, isAnyQuantized, type Layout, metadataWith } from "./weight-layout.js";
 
-/** Stacks that weights/experts.ts does not know how to cut for mlx-lm. */
-const STACK_OF_EXPERTS =
-  "mlx-lm loads stacks of its own (switch_mlp.gate_proj.weight), and how this stack is cut is not known";
+const STACK_OF_EXPERTS = `mlx-lm loads stacks of its own (switch_mlp.gate_proj.weight); ${CUT_STACKS}`;
 
 /** The matrix of one expert. */
 const SINGLE = /(^|\.)experts\.\d+\./;
 
 const ONE_EXPERT =
-  "weights are matrices of one expert each: mlx-lm joins quantized ones for some architectures (olmoe, qwen2_moe, deepseek_v3), and does not open those of others (qwen3_moe, qwen3_next); a stack of experts is written as mlx-lm has it";
+  "weights are matrices of one expert each: mlx-lm joins quantized ones for some architectures (mixtral, olmoe, qwen2_moe, deepseek_v3), and does not open those of others (qwen3_moe, qwen3_next); a stack of experts is written as mlx-lm has it";
 
 /** The layout of MLX. */
 export function mlxLayout(where: string, core: Core): Layout {
