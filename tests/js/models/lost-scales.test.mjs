@@ -236,7 +236,9 @@ describe("a checkpoint in npz", () => {
     assert.equal((await (await openNpz(codes)).read("m.weight")).data[0], 5.5);
   });
 
-  it("is none where no array has the name of codes", async () => {
+  it("is none where no array has the name of codes, or none that of scales", async () => {
+    const alone = await openNpz({ weight: ["uint8", [4, 8], bytes(32)] });
+    assert.equal((await alone.read("weight")).data[0], 11);
     const model = await openNpz({
       images: ["uint8", [4, 8], bytes(32)],
       images_scale: ["float32", [8], floats(8)],

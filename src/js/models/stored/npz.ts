@@ -6,8 +6,9 @@ import type { FileTensor, Source } from "../../formats/source.js";
 import { loadModule } from "../load-module.js";
 import type { StoredWeight } from "./weight.js";
 
-/** Names of codes. Archives without any of them are no checkpoints: their arrays may have any names. */
+/** Names of codes, and of what makes them values. Arrays of archives without both are those of anything. */
 const CODES = /(^|\.)(q?weight|weight_packed)$/;
+const SCALES = /scale|zero|absmax/i;
 
 type ReadBeside = (path: string) => Promise<Uint8Array | undefined>;
 
@@ -32,10 +33,11 @@ async function findWeights(
   where: string,
   budget: Budget,
 ): Promise<StoredWeight[]> {
-  const hasCodes = [...tensors.values()].some(
+  const all = [...tensors.values()];
+  const hasCodes = all.some(
     ({ name, dtype, shape }) => shape.length > 1 && CODES.test(name) && /^u?int/.test(dtype),
   );
-  if (!hasCodes) return [];
+  if (!hasCodes || !all.some(({ name }) => SCALES.test(name))) return [];
   const { findCheckpointWeights } = await loadModule(where, import("./checkpoints.js"));
   const weights = await findCheckpointWeights(tensors, readBeside, new Map(), budget);
   // A deflated member is read to its end for each part of it.
