@@ -3,7 +3,7 @@
 import { icon } from "../shell/drawing/icons.js";
 import { h, toHtml } from "../shell/drawing/tree.js";
 import { highlightedHtml } from "./highlight-code.mjs";
-import { pythonOf } from "./to-python.mjs";
+import { pythonOf } from "./python/to-python.mjs";
 
 const OUTPUT_LABELS = {
   stored: "Stored in the original",

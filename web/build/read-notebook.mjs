@@ -9,7 +9,7 @@ import { cellHtml } from "./cell-html.mjs";
 import { exerciseHtml } from "./exercise-html.mjs";
 import { figureHtml } from "./figure-html.mjs";
 import { PIECE } from "./parts.mjs";
-import { courseFunctions, pythonNotebook } from "./python-notebook.mjs";
+import { courseFunctions, pythonNotebook } from "./python/python-notebook.mjs";
 import { keepUnits } from "./units.mjs";
 
 /**

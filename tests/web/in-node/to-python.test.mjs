@@ -9,8 +9,9 @@ import { init, torch } from "zeropoint/notebook";
 import { isFull } from "../../../scripts/process/run.mjs";
 import { fromPage } from "../from-page.mjs";
 
-const { courseFunctions, pythonNotebook } = await fromPage("build/python-notebook.mjs");
-const { NoPython, pythonOf, toPython } = await fromPage("build/to-python.mjs");
+const { courseFunctions, pythonNotebook } = await fromPage("build/python/python-notebook.mjs");
+const { NoPython } = await fromPage("build/python/expressions.mjs");
+const { pythonOf, toPython } = await fromPage("build/python/to-python.mjs");
 const { TASKS } = await fromPage("notebook/exercises/tasks.js");
 
 const folder = new URL("../../../web/notebooks/", import.meta.url);

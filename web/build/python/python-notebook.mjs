@@ -1,6 +1,6 @@
 // The Python side of a notebook as a file for Jupyter, with the outputs that PyTorch printed.
 
-import { codeCell, jupyterNotebook, printed, proseCell } from "../notebook/jupyter.js";
+import { codeCell, jupyterNotebook, printed, proseCell } from "../../notebook/jupyter.js";
 import { pythonOf } from "./to-python.mjs";
 
 /** Outputs that the cell above them prints in PyTorch, to the last digit. */
