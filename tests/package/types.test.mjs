@@ -63,7 +63,24 @@ export const results = await handle.search([[1, 2, 3]], { k: 2, signal: AbortSig
 export const dtype = torch.int8;
 export const ones = torch.tensor([1, 1]);
 export const { dtype: found, data } = ones;
-export const clamped = ones.clamp;
+`;
+
+/** Prints a module that exports each value of the entries, and each function and method of torch. */
+const NAMING = `
+const entries = ["zeropoint", ...["torch", "models", "search", "worker", "notebook", "slim"].map((each) => "zeropoint/" + each)];
+for (const [i, entry] of entries.entries()) {
+  console.log(\`import * as entry\${i} from "\${entry}";\`);
+  for (const name of Object.keys(await import(entry))) console.log(\`export const \${name}\${i} = entry\${i}.\${name};\`);
+}
+const { init, torch } = await import("zeropoint/notebook");
+await init();
+for (const name of Object.keys(torch)) console.log(\`export const of_torch_\${name} = entry5.torch.\${name};\`);
+console.log("const tensor = entry5.torch.tensor([1]);");
+for (let each = torch.tensor([1]); each !== Object.prototype; each = Object.getPrototypeOf(each)) {
+  for (const name of Object.getOwnPropertyNames(each)) {
+    if (/^[a-z]\\w*$/i.test(name) && name !== "constructor") console.log(\`export const of_tensor_\${name} = tensor.\${name};\`);
+  }
+}
 `;
 
 const CONFIGURATIONS = {
@@ -97,6 +114,13 @@ describe("The tarball's types", () => {
           tools: [`typescript@${version}`],
           files: { "example.mts": TYPED },
         });
+        const { code, stdout, stderr } = run(project, process.execPath, [
+          ...["--input-type=module", "--eval"],
+          NAMING,
+        ]);
+        assert.equal(code, 0, stderr);
+        assert.ok(stdout.match(/of_t\w+_clamp\b/g)?.length === 2);
+        writeFiles(project, { "named.mts": stdout });
       });
 
       for (const [name, options] of Object.entries(CONFIGURATIONS)) {
@@ -104,7 +128,7 @@ describe("The tarball's types", () => {
         it(`strict, moduleResolution ${name}`, (t) => {
           t.diagnostic(`TypeScript ${versionOf(project, "typescript")}`);
           const compilerOptions = { ...STRICT, ...options };
-          const config = JSON.stringify({ compilerOptions, files: ["example.mts"] });
+          const config = JSON.stringify({ compilerOptions, files: ["example.mts", "named.mts"] });
           writeFiles(project, { "tsconfig.json": config });
           const tsc = join("node_modules", "typescript", "bin", "tsc");
           const { code, stdout, stderr } = run(project, process.execPath, [tsc]);

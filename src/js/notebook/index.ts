@@ -31,6 +31,7 @@ export {
   linear_quantization004,
   quantized_linear_W8A32_without_bias004,
 } from "./course/quantize.js";
+export type { Keywords, OtherKeyword } from "./operations/methods/calls.js";
 export {
   consolePrint as print,
   display,
@@ -47,7 +48,16 @@ export {
 } from "./python/builtins.js";
 export type { PythonError, PythonExceptionName } from "./python/errors.js";
 export type { Scalar } from "./tensor/cast.js";
-export type { DType, DTypeName, Storage } from "./tensor/dtype.js";
+export type { DType, DTypeName, FInfo, IInfo, Storage } from "./tensor/dtype.js";
+export type {
+  AddKeywords,
+  ClampKeywords,
+  CloseKeywords,
+  DivideKeywords,
+  ReduceKeywords,
+  RoundKeywords,
+  SumKeywords,
+} from "./tensor/keywords.js";
 export type {
   Index,
   NestedScalars,
@@ -55,7 +65,9 @@ export type {
   TensorOrScalar,
   ValuesAndIndices,
 } from "./tensor/tensor.js";
-export type { TensorData } from "./torch/creation.js";
+export type { CreationKeywords, TensorData } from "./torch/creation.js";
+export type { LossKeywords } from "./torch/functional.js";
+export type { JoinKeywords } from "./torch/joins.js";
 export {
   HistogramObserver,
   MinMaxObserver,
@@ -73,4 +85,4 @@ export {
   RecordingObserver,
 } from "./torch/observers.js";
 export type { QDType, QScheme, QuantizedTensor } from "./torch/quantized.js";
-export { torch } from "./torch/torch.js";
+export { type FlattenKeywords, torch } from "./torch/torch.js";

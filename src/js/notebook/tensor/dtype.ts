@@ -118,7 +118,7 @@ export function checkDType(where: string, value: unknown): DType {
 }
 
 /** The limits of an integer dtype. */
-interface IInfo<Limit extends number | bigint = number | bigint> {
+export interface IInfo<Limit extends number | bigint = number | bigint> {
   /** The smallest value. */
   readonly min: Limit;
   /** The largest value. */
@@ -130,7 +130,7 @@ interface IInfo<Limit extends number | bigint = number | bigint> {
 }
 
 /** The limits of a floating dtype. */
-interface FInfo {
+export interface FInfo {
   /** The smallest finite value. */
   readonly min: number;
   /** The largest finite value. */

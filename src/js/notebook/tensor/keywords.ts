@@ -47,7 +47,7 @@ export interface ReduceKeywords {
 }
 
 /** Keywords of clamp. */
-export interface Bounds {
+export interface ClampKeywords {
   /** The lower bound. Default: none. */
   min?: Scalar | null;
   /** The upper bound. Default: none. */

@@ -10,7 +10,7 @@ import { checkTensor, type Tensor, tensorOf, viewOf } from "../tensor/tensor.js"
 import { allocate, checkInteger, elements } from "../tensor/view.js";
 
 /** How a loss is reduced: to its mean, its sum, or not at all. */
-interface LossKeywords {
+export interface LossKeywords {
   /** Default: "mean". */
   reduction?: "mean" | "sum" | "none";
 }

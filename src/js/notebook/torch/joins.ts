@@ -86,7 +86,7 @@ export function vstack(...args: unknown[]): Tensor {
 }
 
 /** Arguments of stack and cat by name. */
-interface JoinKeywords {
+export interface JoinKeywords {
   /** At least one. */
   tensors: readonly Tensor[];
   /** The dimension along which they are joined. Default: 0. */

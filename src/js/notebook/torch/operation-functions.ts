@@ -4,7 +4,12 @@ import { operations } from "../operations/all.js";
 import type { OperationMethods } from "../operations/methods/all.js";
 import { bindFunction } from "../python/arguments.js";
 import type { Scalar } from "../tensor/cast.js";
-import type { Bounds, CloseKeywords, ReduceKeywords, RoundKeywords } from "../tensor/keywords.js";
+import type {
+  ClampKeywords,
+  CloseKeywords,
+  ReduceKeywords,
+  RoundKeywords,
+} from "../tensor/keywords.js";
 import { checkTensor, type Tensor, viewOf, wrapped } from "../tensor/tensor.js";
 
 /** Operations that are methods alone, or whose functions also take another first argument than a tensor. */
@@ -32,7 +37,7 @@ type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean],
 type Place = OfTensor<[dim?: number, keepdim?: boolean], { dim?: number; keepdim?: boolean }>;
 
 /** Limits. */
-type Clamp = OfTensor<[min?: Scalar | null, max?: Scalar | null], Bounds>;
+type Clamp = OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>;
 
 /** Functions of methods with overloads. */
 interface OverloadedFunctions {

@@ -354,7 +354,7 @@ type Where = {
 };
 
 /** Keywords of `torch.flatten`. */
-interface FlattenKeywords {
+export interface FlattenKeywords {
   /** The first dimension that is merged. Default: 0. */
   start_dim?: number;
   /** The last one. Default: -1. */

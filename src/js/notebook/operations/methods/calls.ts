@@ -14,7 +14,7 @@ export interface Keywords {
 }
 
 /** The second operand of an operator, as a keyword. */
-export interface Other<T> {
+export interface OtherKeyword<T> {
   /** The right operand. */
   other: T | Scalar;
 }

@@ -1,8 +1,13 @@
 // Methods that work element by element: arithmetic, comparisons, functions.
 
 import type { Scalar } from "../../tensor/cast.js";
-import type { AddKeywords, Bounds, DivideKeywords, RoundKeywords } from "../../tensor/keywords.js";
-import type { Keywords, Other } from "./calls.js";
+import type {
+  AddKeywords,
+  ClampKeywords,
+  DivideKeywords,
+  RoundKeywords,
+} from "../../tensor/keywords.js";
+import type { Keywords, OtherKeyword } from "./calls.js";
 
 /** Operators, rounding and limits. */
 export interface ArithmeticMethods<T> {
@@ -11,48 +16,48 @@ export interface ArithmeticMethods<T> {
    * @throws {RangeError} RuntimeError for a float `alpha` with integers
    */
   add(other: T | Scalar, keywords?: AddKeywords): T;
-  add(keywords: Other<T> & AddKeywords): T;
+  add(keywords: OtherKeyword<T> & AddKeywords): T;
   /**
    * Python's t - other; with `alpha`, t - alpha * other. An integer tensor minus a Python int stays
    * in its dtype and wraps.
    */
   sub(other: T | Scalar, keywords?: AddKeywords): T;
-  sub(keywords: Other<T> & AddKeywords): T;
+  sub(keywords: OtherKeyword<T> & AddKeywords): T;
   /** Python's other - t; with `alpha`, other - alpha * t. */
   rsub(other: T | Scalar, keywords?: AddKeywords): T;
-  rsub(keywords: Other<T> & AddKeywords): T;
+  rsub(keywords: OtherKeyword<T> & AddKeywords): T;
   /** Python's t * other. */
-  mul(other: T | Scalar | Other<T>): T;
+  mul(other: T | Scalar | OtherKeyword<T>): T;
   /**
    * Python's t / other: true division; integers are divided in float32. With `rounding_mode`, the
    * quotients are cut off: "trunc" towards zero, "floor" downwards, as Python's t // other.
    * @throws {RangeError} RuntimeError with `rounding_mode` for integers divided by 0
    */
   div(other: T | Scalar, keywords?: DivideKeywords): T;
-  div(keywords: Other<T> & DivideKeywords): T;
+  div(keywords: OtherKeyword<T> & DivideKeywords): T;
   /**
    * Python's number / t, which PyTorch computes as t.reciprocal() * number, rounding twice.
    * `torch.div(number, t)` rounds once.
    */
-  rdiv(other: T | Scalar | Other<T>): T;
+  rdiv(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t ** exponent. */
   pow(exponent: T | Scalar | { exponent: T | Scalar }): T;
   /** The larger of both, element by element. */
-  maximum(other: T | Other<T>): T;
+  maximum(other: T | OtherKeyword<T>): T;
   /** The smaller of both, element by element. */
-  minimum(other: T | Other<T>): T;
+  minimum(other: T | OtherKeyword<T>): T;
   /** Python's t == other. */
-  eq(other: T | Scalar | Other<T>): T;
+  eq(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t != other. */
-  ne(other: T | Scalar | Other<T>): T;
+  ne(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t < other. */
-  lt(other: T | Scalar | Other<T>): T;
+  lt(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t <= other. */
-  le(other: T | Scalar | Other<T>): T;
+  le(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t > other. */
-  gt(other: T | Scalar | Other<T>): T;
+  gt(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t >= other. */
-  ge(other: T | Scalar | Other<T>): T;
+  ge(other: T | Scalar | OtherKeyword<T>): T;
   /**
    * The nearest whole numbers, ties to the even ones. Integers stay.
    * @throws {RangeError} RuntimeError for `decimals` of integers
@@ -63,10 +68,10 @@ export interface ArithmeticMethods<T> {
    * @throws {RangeError} RuntimeError without bounds, or if one does not fit in the dtype
    */
   clamp(min?: Scalar | null, max?: Scalar | null): T;
-  clamp(keywords: Bounds): T;
+  clamp(keywords: ClampKeywords): T;
   /** The same as `clamp`. */
   clip(min?: Scalar | null, max?: Scalar | null): T;
-  clip(keywords: Bounds): T;
+  clip(keywords: ClampKeywords): T;
 }
 
 /**

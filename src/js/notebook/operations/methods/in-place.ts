@@ -1,8 +1,13 @@
 // The methods of torch.Tensor whose result goes into the tensor itself, for TypeScript.
 
 import type { Scalar } from "../../tensor/cast.js";
-import type { AddKeywords, Bounds, DivideKeywords, RoundKeywords } from "../../tensor/keywords.js";
-import type { Other } from "./calls.js";
+import type {
+  AddKeywords,
+  ClampKeywords,
+  DivideKeywords,
+  RoundKeywords,
+} from "../../tensor/keywords.js";
+import type { OtherKeyword } from "./calls.js";
 
 /** Methods that also have a form in place. */
 export const IN_PLACE = [
@@ -17,15 +22,15 @@ export const IN_PLACE = [
 export interface InPlaceMethods<T> {
   /** Python's t += other. */
   add_(other: T | Scalar, keywords?: AddKeywords): T;
-  add_(keywords: Other<T> & AddKeywords): T;
+  add_(keywords: OtherKeyword<T> & AddKeywords): T;
   /** Python's t -= other. */
   sub_(other: T | Scalar, keywords?: AddKeywords): T;
-  sub_(keywords: Other<T> & AddKeywords): T;
+  sub_(keywords: OtherKeyword<T> & AddKeywords): T;
   /** Python's t *= other. */
-  mul_(other: T | Scalar | Other<T>): T;
+  mul_(other: T | Scalar | OtherKeyword<T>): T;
   /** Python's t /= other. */
   div_(other: T | Scalar, keywords?: DivideKeywords): T;
-  div_(keywords: Other<T> & DivideKeywords): T;
+  div_(keywords: OtherKeyword<T> & DivideKeywords): T;
   /** `abs` in place. */
   abs_(): T;
   /** `neg` in place. */
@@ -34,7 +39,7 @@ export interface InPlaceMethods<T> {
   round_(keywords?: RoundKeywords): T;
   /** `clamp` in place. */
   clamp_(min?: Scalar | null, max?: Scalar | null): T;
-  clamp_(keywords: Bounds): T;
+  clamp_(keywords: ClampKeywords): T;
   /** `square` in place. */
   square_(): T;
   /** `sqrt` in place. */
