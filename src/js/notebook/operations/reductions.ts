@@ -11,6 +11,7 @@ import {
   extreme,
   extremeAlong,
   extremeIndex,
+  kept,
   mean,
   reduction,
   sum,
@@ -31,17 +32,6 @@ function total(where: string, view: View, dim: unknown, keepdim: unknown, dtype:
   const source = typed(where, view, dtype);
   const result = sum(where, source, ...reduction(where, view.shape.length, [dim, keepdim]));
   return typed(where, result, dtype);
-}
-
-/** The result of a reduction of all elements: with `keepdim`, a dimension of size 1 for each of the tensor's. */
-function kept(view: View, whole: View, keepdim: boolean): View {
-  return keepdim
-    ? rowMajorView(
-        whole.storage,
-        whole.dtype,
-        view.shape.map(() => 1),
-      )
-    : whole;
 }
 
 /** `torch.amax`, `torch.amin`. */

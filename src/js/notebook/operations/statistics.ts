@@ -6,19 +6,11 @@ import { pythonError } from "../python/errors.js";
 import { binary } from "../tensor/binary.js";
 import { isScalar } from "../tensor/cast.js";
 import { checkDType, dtypes, type NumberStorage, type Storage } from "../tensor/dtype.js";
-import { extreme, extremeAlong, reduction } from "../tensor/reduce.js";
+import { extreme, extremeAlong, kept, reduction } from "../tensor/reduce.js";
 import { narrow } from "../tensor/shapes.js";
 import { softmax } from "../tensor/softmax.js";
 import { clone, convert } from "../tensor/unary.js";
-import {
-  allocate,
-  checkInteger,
-  countOf,
-  elements,
-  permute,
-  rowMajorView,
-  type View,
-} from "../tensor/view.js";
+import { allocate, checkInteger, countOf, elements, permute, type View } from "../tensor/view.js";
 import {
   checkFloat,
   checkView,
@@ -193,14 +185,7 @@ function aminmax(where: string, view: View, dim?: unknown, keep?: unknown): Name
       const axis = runsAlong(where, view, dim).axis;
       return extremeAlong(where, name, view, axis, keepdim).values;
     }
-    const whole = extreme(where, name, view);
-    return keepdim
-      ? rowMajorView(
-          whole.storage,
-          whole.dtype,
-          view.shape.map(() => 1),
-        )
-      : whole;
+    return kept(view, extreme(where, name, view), keepdim);
   };
   return { typeName: "torch.return_types.aminmax", items: { min: of("min"), max: of("max") } };
 }

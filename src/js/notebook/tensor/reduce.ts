@@ -252,3 +252,14 @@ export function scalarOf(value: number | bigint, dtype: DType): number | bigint 
   if (dtype === dtypes.bool) return Boolean(value);
   return typeof value === "bigint" ? fromInt64(value) : value;
 }
+
+/** The result of a reduction of all elements: with `keepdim`, a dimension of size 1 for each of the tensor's. */
+export function kept(view: View, whole: View, keepdim: boolean): View {
+  return keepdim
+    ? rowMajorView(
+        whole.storage,
+        whole.dtype,
+        view.shape.map(() => 1),
+      )
+    : whole;
+}
