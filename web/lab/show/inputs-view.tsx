@@ -136,12 +136,16 @@ const MOST_LINES = 8;
 
 /** Used arrays; those of a file with the inputs of many weights as one. */
 function linesOf(taken: readonly Taken[]): (Taken & { layers?: number })[] {
-  const isOf = (file: string) => (each: Taken) => each.weight !== undefined && each.file === file;
+  const counts = new Map<string, number>();
+  for (const { weight, file } of taken) if (weight) counts.set(file, (counts.get(file) ?? 0) + 1);
+  const written = new Set<string>();
   return taken.flatMap((each) => {
-    const { file } = each;
-    const own = taken.filter(isOf(file));
-    if (!each.weight || own.length <= MOST_LINES) return [each];
-    return each === own[0] ? [{ file, name: file, layers: own.length }] : [];
+    const { file, weight } = each;
+    const layers = weight ? (counts.get(file) ?? 0) : 0;
+    if (layers <= MOST_LINES) return [each];
+    if (written.has(file)) return [];
+    written.add(file);
+    return [{ file, name: file, layers }];
   });
 }
 
